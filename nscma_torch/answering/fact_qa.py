@@ -156,6 +156,17 @@ class FactQA:
                     return [Evidence(Hit(unit, _UNSURE), unit.text, 0, len(unit.text), _UNSURE)]
         return []
 
+    def current_fact(self, told: Answer) -> Fact | None:
+        """Return the single fact behind an answer to a question about the present, or None if there is none."""
+        query = told.query
+        if query is None or not query.path or not _asks_now(query):
+            return None
+        own = [fact for fact in told.facts if fact.relation == query.path[-1]]
+        if len(own) != 1:
+            return None
+        (fact,) = own
+        return fact if fact.object and fact.episode_ids and fact.valid_to is None else None
+
     def renewable(self, told: Answer, question: str, scope: Scope, *, now: datetime) -> Renewable | None:
         """Return the later messages that may update the fact behind an answer.
 
@@ -163,14 +174,8 @@ class FactQA:
         `_HELD_AGAINST` are returned; messages that mention only the value come last. Returns None if there are no such
         messages, if the answer isn't from a single one-valued fact, or if the question wasn't about the present.
         """
-        query = told.query
-        if query is None or not query.path or not _asks_now(query):
-            return None
-        own = [fact for fact in told.facts if fact.relation == query.path[-1]]
-        if len(own) != 1 or self._schema[own[0].relation].cardinality != "one":
-            return None
-        (fact,) = own
-        if not fact.object or not fact.episode_ids or fact.valid_to is not None:
+        query, fact = told.query, self.current_fact(told)
+        if query is None or fact is None or self._schema[fact.relation].cardinality != "one":
             return None
         about = naming(fact, question, query.subject)
         wider = about | of_its_value(fact, self._schema)

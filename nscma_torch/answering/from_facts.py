@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from nscma_torch.answering.from_messages import from_messages
+from nscma_torch.answering.outdated import unknown_now
 from nscma_torch.answering.parts import Parts
 from nscma_torch.core.records import Answer, FactQuery, Scope, Unit
 from nscma_torch.episodic.log.turns import ECHO
@@ -51,6 +52,9 @@ def from_facts(
     if not told.evidence:  # an answer of "none" has no source message that another could renew
         return told
     if told.facts:
+        outdated = _outdated(parts, told, question, scope, now)
+        if outdated is not None:
+            return outdated
         renewable = parts.fact_qa.renewable(told, question, scope, now=now)
         return told if renewable is None else _against_later(parts, told, renewable, question, scope, now)
     read = _surely_read(parts, question, scope, now)
@@ -62,6 +66,26 @@ def from_facts(
             told, f"read: {read.short!r}, of {_day(passage)}, is older than the messages that may update the facts"
         )
     return replace(read, trace=(*told.trace, *read.trace), query=told.query)
+
+
+def _outdated(parts: Parts, told: Answer, question: str, scope: Scope, now: datetime) -> Answer | None:
+    """Return the answer if the fact's message doesn't hold any more, or None if it does.
+
+    It is the reader's answer if it is confident and later, or else that the current value isn't known.
+    """
+    fact = parts.fact_qa.current_fact(told)
+    if fact is None or parts.reader_qa is None:
+        return None
+    source = told.evidence[0].hit
+    why = parts.reader_qa.outdated(source.unit, fact.object, user_id=scope.user_id, now=now)
+    if why is None:
+        return None
+    read = _surely_read(parts, question, scope, now)
+    if read is not None and read.evidence[0].hit.unit.occurred_at > source.unit.occurred_at:
+        reason = f"{told.text!r} {why.why}"
+        return replace(read, trace=(*told.trace, *read.trace, reason), query=told.query)
+    unknown = unknown_now(told.text, why, source)
+    return replace(unknown, trace=(*told.trace, *unknown.trace), usage=told.usage, query=told.query)
 
 
 def _against_later(

@@ -12,20 +12,21 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from nscma_torch.answering.current_value import current_value
+from nscma_torch.answering.outdated import UNSURE, Outdated, outdated, unknown_now
 from nscma_torch.answering.subject_veto import SubjectVeto
 from nscma_torch.core.config import ReadingConfig
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.records import NOT_SURE, ROLES, Answer, Evidence, Hit, Unit, Usage
 from nscma_torch.episodic.index.units import unit_of
-from nscma_torch.episodic.log import speakers, turns
+from nscma_torch.episodic.log import episodes, speakers, turns
 from nscma_torch.reading.chinese_subjects import is_of_another
 from nscma_torch.reading.confidence import ANSWERABLE, CORRECT, confidence, features_of
 from nscma_torch.reading.embedded_tasks import quoted_line
 from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import InputPassage, asked_by
-from nscma_torch.reading.reader_model import CHANGES
+from nscma_torch.reading.reader_model import CHANGES, UNCHANGED, probability_of_effect
 from nscma_torch.reading.readers import Readers
 from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.resolved_dates import resolved
@@ -40,6 +41,7 @@ from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.reading.unknown_answer import UNKNOWN, UNKNOWN_IN_CHINESE
 from nscma_torch.search.query import Query, parse
 from nscma_torch.search.search_bounds import Bounds
+from nscma_torch.standing import effects
 from nscma_torch.text.calendar.tense import has_past_of, leading
 from nscma_torch.text.scripts import script
 from nscma_torch.text.terms import terms
@@ -47,13 +49,12 @@ from nscma_torch.text.terms import terms
 RERANKED = 20  # hits that are read to rerank them; 50 gained no more on LoCoMo's even half
 WEIGHT, LEAST = 0.1, 1e-3  # of the evidence among the search's score; of .1 to 5 on LoCoMo's even half
 _VETOES = 3  # passages that are left out as being about somebody else, before a question stays without an answer
+CHANGING = 4  # messages that are read beside the hits because they change them
 SURER = (
     0.05  # by which a later reading's confidence exceeds that before, to be kept; of 0 to .07 on development dialogues
 )
 
-_UNSURE = (
-    0.4  # highest probability of an answer, or that there is one, if something beside the reader speaks against it
-)
+_OF_A_STATE = ("span", "list", "when", "yes")  # kinds of answers that a later message may make outdated
 _TOLD = 3  # messages that are shown to a question of what happens at a time
 _ANYTHING = frozenset(terms("happen go plan anything something everything schedule calendar agenda talk say discuss"))
 
@@ -82,8 +83,9 @@ class ReadHits(NamedTuple):
 class Attempt:
     """One reading of a question: its short answer, or None if there is none, and the features of the reading.
 
-    `right` is the probability that the answer is right, `answerable` that the passages contain one. `trace` describes
-    the rejected passages with the reasons, and earlier readings.
+    `right` is the probability that the answer is right, `answerable` that the passages contain one. `outdated` is why
+    the answer doesn't hold any more, if that is known. `trace` describes the rejected passages with the reasons, and
+    earlier readings.
     """
 
     read: ReadHits
@@ -93,6 +95,11 @@ class Attempt:
     answerable: float
     trace: tuple[str, ...] = ()
     seconds: float = 0.0
+    outdated: Outdated | None = None
+
+    def known(self, least: float) -> bool:
+        """Return True if there is an answer that the passages contain with at least this probability."""
+        return self.found is not None and self.answerable >= least
 
 
 class ReaderQA:
@@ -132,12 +139,13 @@ class ReaderQA:
         asked: str = "",
         without: Collection[str] = (),
     ) -> ReadHits:
-        """Read the first `reading.passages` hits, with the turns before them.
+        """Read the first `reading.passages` hits, with the turns before them and messages that change them.
 
         `asked` is the asker, by default the user. `without` contains the ids of units to skip.
         """
         some = hits[: most or self._settings.passages]
         with self._database.read(user_id) as connection:
+            some = [*some, *_changing(connection, user_id, some, to_micros(now))]
             asker = speakers.asker_of(connection, user_id)
             name = asker.named or asker.by_id or asker.name
             placed = zip(*in_order(connection, user_id, some, to_micros(now), name), strict=True)
@@ -201,23 +209,46 @@ class ReaderQA:
         return replace(last, trace=(*hops, *last.trace), seconds=time.perf_counter() - begin)
 
     def _attempt(self, question: str, hits: Sequence[Hit], user_id: str, now: datetime) -> Attempt:
-        """Read once; if a question about the present is answered from an earlier year, prefer another passage.
+        """Read once; if the answer to a question about the present doesn't hold any more, prefer a later passage.
 
-        If there is no other passage, the answer is unsure: "I taught at Oakfield in 1999" doesn't tell where somebody
-        teaches now.
+        If there is none, an answer from an earlier year is unsure ("I taught at Oakfield in 1999" doesn't tell where
+        somebody teaches now), and one that is past or in doubt is marked as `outdated`.
         """
         first = self._current(question, self._admitted(question, hits, user_id, now, {}))
-        if not _is_of_years_ago(question, first):
+        years_ago, why = _is_of_years_ago(question, first), self._outdated(question, first, user_id, now)
+        if not years_ago and why is None:
             return first
         found = first.found
         assert found is not None
-        past = {first.read.hits[found.passage].id: f"{found.text!r} rejected: it is about earlier years"}
-        other = self._admitted(question, hits, user_id, now, past)
-        known = other.found is not None and other.answerable >= self._settings.answerable
-        if known and not _is_of_years_ago(question, other):
+        passage = first.read.hits[found.passage]
+        reason = "it is about earlier years" if why is None else f"it {why.why}"
+        by = [] if why is None or why.by is None else [Hit(why.by, passage.score)]
+        other = self._admitted(question, [*by, *hits], user_id, now, {passage.id: f"{found.text!r} rejected: {reason}"})
+        later = why is None or (other.found is not None and _is_later(other, passage))
+        if (
+            later
+            and other.known(self._settings.answerable)
+            and not _is_of_years_ago(question, other)
+            and self._outdated(question, other, user_id, now) is None
+        ):
             return other
+        if why is not None:
+            return replace(first, outdated=why)
         over = has_past_of(question, first.read.passages[found.passage].text)
-        return replace(first, right=min(first.right, _UNSURE)) if over else first
+        return replace(first, right=min(first.right, UNSURE)) if over else first
+
+    def _outdated(self, question: str, attempt: Attempt, user_id: str, now: datetime) -> Outdated | None:
+        """Return why the answer to a question about the present doesn't hold any more, or None if it does."""
+        read, found = attempt.read, attempt.found
+        if found is None or found.kind not in _OF_A_STATE or read.query.periods or leading(question) < 0:
+            return None
+        value = next((span.text for span in read.result.spans if span.passage == found.passage), found.text)
+        return self.outdated(read.hits[found.passage].unit, value, user_id=user_id, now=now)
+
+    def outdated(self, unit: Unit, value: str, *, user_id: str, now: datetime) -> Outdated | None:
+        """Return why a value from a unit's text doesn't hold at `now`, or None if it does."""
+        with self._database.read(user_id) as connection:
+            return outdated(connection, self._reader, user_id, unit, value, now)
 
     def _current(self, question: str, attempt: Attempt) -> Attempt:
         """Replace an outdated answer by the current one among those read; see `current_value`.
@@ -269,7 +300,7 @@ class ReaderQA:
         right = 0.0 if answer is None else confidence(features, CORRECT)
         answerable = confidence(features, ANSWERABLE)
         if answer is None and vetoes:
-            answerable = min(answerable, _UNSURE)
+            answerable = min(answerable, UNSURE)
         return Attempt(read, answer, features, right, answerable, vetoes)
 
     def _vetoed(self, question: str, read: ReadHits, found: ShortAnswer) -> str:
@@ -284,7 +315,10 @@ class ReaderQA:
         """Put the short answer of a reading before the passages in `quoted`, or say that there is none."""
         read, found = attempt.read, attempt.found
         spent = replace(quoted.usage, seconds=quoted.usage.seconds + attempt.seconds)
-        if found is None or attempt.answerable < self._settings.answerable:
+        if found is not None and attempt.outdated is not None and attempt.known(self._settings.answerable):
+            unknown = unknown_now(found.text, attempt.outdated, read.hits[found.passage])
+            return replace(unknown, trace=(*quoted.trace, *attempt.trace, *unknown.trace), usage=spent)
+        if found is None or not attempt.known(self._settings.answerable):
             if times := _told_of_times(read):
                 return self._of_times(read, times, quoted, spent)
             least = f"{attempt.answerable:.2f} of {self._settings.answerable:.2f} needed"
@@ -306,7 +340,7 @@ class ReaderQA:
     def _of_times(self, read: ReadHits, told: Sequence[int], quoted: Answer, spent: Usage) -> Answer:
         """Quote the messages about the periods named in a question, if it names nothing else."""
         evidence = tuple(
-            Evidence(read.hits[i], read.hits[i].text, 0, len(read.hits[i].text), _UNSURE) for i in told[-_TOLD:]
+            Evidence(read.hits[i], read.hits[i].text, 0, len(read.hits[i].text), UNSURE) for i in told[-_TOLD:]
         )
         texts = (resolved(item.text, item.hit.unit.occurred_at) for item in evidence)
         short = " ".join(" ".join(text.split()) for text in texts)
@@ -314,7 +348,7 @@ class ReaderQA:
             quoted,
             text="\n".join([short + NOT_SURE, *(quoted_line(item, chinese=False) for item in evidence)]),
             abstained=False,
-            confidence=_UNSURE,
+            confidence=UNSURE,
             evidence=evidence,
             trace=(*quoted.trace, f"{len(evidence)} messages are about the time in question"),
             usage=spent,
@@ -326,7 +360,7 @@ class ReaderQA:
 
         Returns the most likely kind of change, and the probability of any change, in [0, 1].
 
-        Each message is read with the turns before it. `none` and `confirms` don't count as changes.
+        Each message is read with the turns before it.
         """
         with self._database.read(user_id) as connection:
             asker = speakers.asker_of(connection, user_id)
@@ -335,9 +369,10 @@ class ReaderQA:
                 in_order(connection, user_id, [Hit(in_own_words(unit), 0.0)], to_micros(now), name)[1] for unit in later
             ]
         said = _passage(earlier, name, 0, context=False)
-        found = self._reader.changes([f"{said.speaker}: {said.text}"] * len(read), read).tolist()
-        kinds = [i for i, kind in enumerate(CHANGES) if kind not in ("none", "confirms")]
-        return [(CHANGES[max(kinds, key=own.__getitem__)], sum(own[i] for i in kinds)) for own in found]
+        found = self._reader.changes([f"{said.speaker}: {said.text}"] * len(read), read)
+        kinds = [i for i, kind in enumerate(CHANGES) if kind not in UNCHANGED]
+        likely = zip(found.tolist(), probability_of_effect(found).tolist(), strict=True)
+        return [(CHANGES[max(kinds, key=own.__getitem__)], p) for own, p in likely]
 
 
 def _of_asker(question: str, quoted: Answer) -> Answer:
@@ -361,6 +396,20 @@ def _is_of_years_ago(question: str, attempt: Attempt) -> bool:
         return False
     passage = attempt.read.passages[found.passage]
     return passage.said_at is not None and tells_of_years_ago(passage.text, found.text, passage.said_at)
+
+
+def _changing(connection: Connection, user_id: str, hits: Sequence[Hit], now: int) -> list[Hit]:
+    """Return the messages that change those of the hits and aren't among them, as hits."""
+    own = [episode_id for hit in hits for episode_id in hit.unit.episode_ids]
+    found = effects.changing(connection, episodes.seqs_of(connection, user_id, own), now, CHANGING)
+    later = episodes.by_seqs(connection, user_id, found)
+    return [Hit(unit_of(later[seq]), 0.0) for seq in found if later[seq].id not in own]
+
+
+def _is_later(attempt: Attempt, than: Hit) -> bool:
+    """Return True if the answer's passage was said after another one."""
+    assert attempt.found is not None
+    return attempt.read.hits[attempt.found.passage].unit.occurred_at > than.unit.occurred_at
 
 
 def _told_of_times(read: ReadHits) -> list[int]:

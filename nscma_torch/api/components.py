@@ -5,7 +5,8 @@ A part's module is imported when the part is created, so a command that only rea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,12 +21,15 @@ from nscma_torch.core.jobs.worker import Worker
 from nscma_torch.core.locked_property import locked_cached_property
 from nscma_torch.core.optional_parts import SkillStore
 from nscma_torch.core.protocols import Embedder, LanguageTasks, SurpriseModel
+from nscma_torch.core.records import Scope
 from nscma_torch.curator.statistics import Process
 from nscma_torch.episodic.log.recalls import Recalls, count_leased
 from nscma_torch.ingest.stages import Stages
 from nscma_torch.reading.turns_before import messages_before
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from nscma_torch.answering.fact_qa import FactQA
     from nscma_torch.answering.reader_qa import ReaderQA
     from nscma_torch.api.background import BackgroundWorker
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
     from nscma_torch.search.search import Searcher
     from nscma_torch.semantic.graph.fact_graphs import FactGraphs
     from nscma_torch.semantic.timeline.curation import Curator
+    from nscma_torch.standing.message_effects import MessageEffects
 
 
 class Components(Models):
@@ -269,6 +274,7 @@ class Components(Models):
             conversation=facts.context_messages if facts.context == "summary" else 0,
             read_many=self.read_many,
             batch_size=config.worker.batch_size,
+            effects=self.message_effects,
         )
         return Worker(
             self.database,
@@ -277,6 +283,24 @@ class Components(Models):
             max_attempts=config.worker.max_attempts,
             lease_seconds=config.worker.lease,
         )
+
+    @property
+    def message_effects(self) -> MessageEffects | None:
+        """Return the part that reads how messages bear on similar ones; None if it is off or there is no reader."""
+        from nscma_torch.standing.effect_reader import EffectReader
+        from nscma_torch.standing.message_effects import MessageEffects
+
+        section = self.config.standing
+        if not section.neighbours or self.config.reading.model == "none":
+            return None
+        reader = EffectReader(self.readers.reader, section.effect)
+        return MessageEffects(self.database, reader, self._similar, section.neighbours)
+
+    def _similar(self, scope: Scope, vectors: Tensor, k: int) -> Sequence[Sequence[int]]:
+        from nscma_torch.search.search_bounds import Bounds
+
+        bounds = Bounds(scope, datetime.max.replace(tzinfo=UTC), kinds=("chunk",), expired=True)
+        return self.searcher.recall(vectors, bounds, k).seqs.tolist()
 
     @locked_cached_property
     def recalls(self) -> Recalls:

@@ -72,8 +72,9 @@ from nscma_torch.maintenance import digest, transfer
 from nscma_torch.search.search_bounds import Bounds
 from nscma_torch.semantic.store import decisions
 from nscma_torch.semantic.timeline import fact_views, related_facts
+from nscma_torch.standing import effects
 from nscma_torch.text.calendar.timestamps import parse_timestamp
-from nscma_torch.text.messages import MessagesLike, as_messages
+from nscma_torch.text.messages import CheckedMessage, MessagesLike, as_messages
 
 if TYPE_CHECKING:
     from nscma_torch.ingest.replay import Redecision
@@ -147,6 +148,7 @@ class Memory:
         timestamp: datetime | str | float | None = None,
         expiration_date: datetime | str | None = None,
         idempotency_key: str | None = None,
+        depends_on: Sequence[str] = (),
         infer: bool = True,
         now: datetime | None = None,
     ) -> list[Added]:
@@ -159,11 +161,13 @@ class Memory:
             expiration_date: time from which reads omit the message.
             idempotency_key: a second `add` with the same key does nothing; if there are several messages, each gets the
                 key followed by its number.
+            depends_on: ids of the user's earlier messages that these rest on. If one of them ends, these are in doubt.
             infer: queue messages that pass the gate for extraction.
 
         Raises:
-            InvalidInputError: a text is empty or too large, a timestamp is invalid or in the future, or metadata isn't
-                JSON-serialisable; nothing is stored.
+            InvalidInputError: a text is empty or too large, a timestamp is invalid or in the future, metadata isn't
+                JSON-serialisable, or a message of `depends_on` isn't earlier than these; nothing is stored.
+            NotFoundError: a message of `depends_on` doesn't exist; nothing is stored.
         """
         recorded_at = clock(now)
         checked_flag(infer, "infer")
@@ -172,8 +176,32 @@ class Memory:
         batch = as_messages(messages, metadata=metadata, timestamp=said, idempotency_key=idempotency_key)
         scope = Scope(user_id, agent_id, run_id)
         checked = [checked_message(message, self.config.limits, recorded_at) for message in batch]
+        grounds = self._grounds(checked_ids(depends_on, "depends_on"), checked, scope, recorded_at)
         self.components.recalls.queue(scope.user_id)
-        return self.components.writer.add(checked, scope, recorded_at=recorded_at, expires_at=expires_at, infer=infer)
+        added = self.components.writer.add(checked, scope, recorded_at=recorded_at, expires_at=expires_at, infer=infer)
+        if grounds:
+            with self.components.database.write(scope.user_id) as connection:
+                new = episodes.seqs_of(connection, scope.user_id, [own.id for own in added if own.event == "ADD"])
+                effects.tell_rests(connection, scope.user_id, new, grounds)
+        self._forget_requested(added, checked, scope, recorded_at)
+        return added
+
+    def _grounds(
+        self, ids: Sequence[str], messages: Sequence[CheckedMessage], scope: Scope, recorded_at: datetime
+    ) -> list[int]:
+        """Return the row numbers of the messages that new ones rest on; see `add`."""
+        if not ids:
+            return []
+        first = min(parse_timestamp(own.message.timestamp or recorded_at) for own in messages)
+        with self.components.database.read(scope.user_id) as connection:
+            found = [episodes.require(connection, scope.user_id, one) for one in dict.fromkeys(ids)]
+        for _, ground in found:
+            if ground.occurred_at > first:
+                raise InvalidInputError(
+                    f"message {ground.id} was said after a message that depends on it; a message can only depend on "
+                    "earlier ones"
+                )
+        return [seq for seq, _ in found]
 
     def add_many(
         self,
@@ -200,9 +228,21 @@ class Memory:
         while batch := list(islice(stream, self.config.limits.max_batch)):
             recorded_at = clock(now)
             checked = [checked_message(message, self.config.limits, recorded_at) for message in as_messages(batch)]
-            yield from self.components.writer.add(
-                checked, scope, recorded_at=recorded_at, infer=infer, progress=progress
-            )
+            added = self.components.writer.add(checked, scope, recorded_at=recorded_at, infer=infer, progress=progress)
+            self._forget_requested(added, checked, scope, recorded_at)
+            yield from added
+
+    def _forget_requested(
+        self, added: Sequence[Added], messages: Sequence[CheckedMessage], scope: Scope, now: datetime
+    ) -> None:
+        """Hide what new messages ask to forget, if `standing.forget_requests` is on."""
+        from nscma_torch.api.forget_requests import asks_to_forget, follow
+
+        if not self.config.standing.forget_requests:
+            return
+        for own, message in zip(added, messages, strict=True):
+            if own.event == "ADD" and asks_to_forget(message.message.role, message.message.content):
+                follow(self.components, self.components.editor, scope, own.id, now=now)
 
     def update(
         self,
@@ -580,7 +620,10 @@ class Memory:
                 statuses=fact_views.EVERY if archived else fact_views.BELIEVED,
                 ids=chosen,
             )
-        return found if past else fact_views.holding(found, clock(now))
+            if not past:
+                at = clock(now)
+                found = fact_views.with_doubts(connection, user_id, fact_views.holding(found, at), at)
+        return found
 
     def related_facts(
         self,

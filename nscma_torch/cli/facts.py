@@ -70,7 +70,7 @@ def _show(fact: Fact, in_words: frozenset[str]) -> None:
     told = plain(fact.topic) if fact.relation in in_words else f"{fact.relation}{topic}"
     reason = plain(fact.reason) if fact.status != "active" else ""
     times = f"said {fact.strength} times" if fact.strength > 1 else ""
-    notes = ", ".join(filter(None, (_span(fact), times, reason)))
+    notes = ", ".join(filter(None, (_span(fact), times, reason, plain(fact.in_doubt))))
     is_note = fact.relation in in_words and not fact.topic  # a whole sentence
     about = "" if is_note else f"[bold]{plain(fact.subject)}[/] {told} "
     said = f"{about}[bold]{plain(fact.object)}[/]"

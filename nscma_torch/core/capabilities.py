@@ -23,6 +23,7 @@ from nscma_torch.core.errors import ConfigError
 #: In the order that references between tables need. The digest hashes in this order, too.
 MODULES = (
     "nscma_torch.episodic.capability",
+    "nscma_torch.standing.capability",
     "nscma_torch.hierarchy.capability",
     "nscma_torch.semantic.capability",
     "nscma_torch.features.skills.capability",

@@ -296,6 +296,8 @@ class Fact:
     None, it is still believed. `sequence` orders facts that begin at the same time by when they were said, and `ended`
     is the position in this order at which the fact ended (None if it hasn't ended or this is unknown). `strength` is
     the number of statements that support it, and `episode_ids` are their messages; `reason` explains its status.
+    `in_doubt` is the reason if later messages have taken away what all of these messages rest on, or have ended it
+    without a statement that the curator could use.
     """
 
     id: str
@@ -315,6 +317,7 @@ class Fact:
     episode_ids: tuple[str, ...]
     reason: str = ""
     ended: int | None = None
+    in_doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.semantic.notes import note
 from nscma_torch.semantic.store import statements
 from nscma_torch.semantic.triples import sentence
+from nscma_torch.standing import effects as message_effects
+from nscma_torch.standing.message_effects import MessageEffects
 from nscma_torch.text.names import name_key
 
 _MOST_AHEAD = 8192  # messages that are read together, each with the turns before it in memory
@@ -81,6 +83,7 @@ class Extractor:
             of the messages before them; 0 to use only the preceding turns.
         read_many: reads messages from many users together, for `gather`; None if unused.
         batch_size: number of jobs per batch, as the worker forms them.
+        effects: reads how messages bear on similar ones; None to leave that out.
     """
 
     def __init__(
@@ -100,8 +103,10 @@ class Extractor:
         conversation: int = 0,
         read_many: ReadMany | None = None,
         batch_size: int = 1,
+        effects: MessageEffects | None = None,
     ) -> None:
         self._database = database
+        self._effects = effects
         self._schema = schema
         self._indexer = indexer
         self._tasks = tasks
@@ -182,6 +187,7 @@ class Extractor:
         extracted = self._extract([Given(unit, contexts[seq].listener, tuple(before[seq])) for seq, unit in chunks])
         rated = self._rated([(seq, unit) for seq, unit in chunks if seq in new])
         records = self._records(chunks, extracted, contexts)
+        bearing = [] if self._effects is None else self._effects.read(user_id, sorted(ids))
         said: dict[int, list[Statement]] = {seq: [] for seq in wanted}
         texts: list[MadeText] = []
         stated = self._told_apart(user_id, chunks, extracted)
@@ -230,6 +236,8 @@ class Extractor:
                     episodes.set_columns(connection, seq, importance=rated[seq])
                     units.set_importance(connection, units.seqs_of_episode(connection, seq), rated[seq])
             made = [(text, item) for text, own in zip(texts, indexed, strict=True) if text.seq in rows for item in own]
+            if self._effects is not None:
+                message_effects.replace(connection, user_id, rows.keys(), [e for e in bearing if rows.keys() & e.ends])
             store(connection, user_id, made, origins_of(connection, rows), numbers)
             if self._integrate:
                 hierarchies.enqueue(connection, rows.values())

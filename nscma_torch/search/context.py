@@ -10,16 +10,19 @@ from typing import TypeVar
 from torch import Tensor
 
 from nscma_torch.core.config import RetrievalConfig
+from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.errors import ConfigError, EngineError
 from nscma_torch.core.protocols import LanguageTasks, RetrievalTasks
 from nscma_torch.core.records import Hit, Unit, UnitKind
+from nscma_torch.episodic.index import units as unit_rows
 from nscma_torch.hierarchy.store import hierarchy_walks
 from nscma_torch.search.ranking import Ranking
 from nscma_torch.search.search import Searcher
 from nscma_torch.search.search_bounds import Bounds
 from nscma_torch.semantic.graph.fact_graph import FactGraph
 from nscma_torch.semantic.graph.fact_graphs import FactGraphs
+from nscma_torch.standing import effects
 
 _Judged = TypeVar("_Judged", float, bool)
 Reranker = Callable[[str, Sequence[Hit], Bounds], list[float]]  # how far each hit answers a question, in [0, 1]
@@ -117,6 +120,16 @@ class RetrievalContext:
         """Return the units linked to each of these units on the same level of the hierarchy."""
         with self._database.read(self.bounds.scope.user_id) as connection:
             return hierarchy_walks.peers(connection, self.bounds.scope.user_id, self.bounds.scope.agent_id, seqs)
+
+    def outdated(self, seqs: Iterable[int]) -> dict[int, frozenset[int]]:
+        """Return the units that don't hold because of later messages, with those of these units that tell it."""
+        wanted = list(seqs)
+        with self._database.read(self.bounds.scope.user_id) as connection:
+            standings = effects.of_units(connection, wanted, to_micros(self.bounds.now))
+            by = {standing.by for standing in standings.values() if standing.by is not None}
+            told = unit_rows.active_chunks(connection, sorted(by))
+        among = set(wanted)
+        return {seq: frozenset(told.get(own.by, ())) & among for seq, own in standings.items() if own.by is not None}
 
     def facts(self) -> FactGraph:
         """Return the scope's facts as known at the bounds' time."""

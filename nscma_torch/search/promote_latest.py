@@ -5,13 +5,15 @@ topic, the newer hit is moved directly before the older one. Nothing is dropped:
 something else, it is only one place further down. The older hit is marked as renewed; the code that reads the hits
 decides what to do with the mark.
 
-Two messages are on the same topic if their vectors are similar, and the newer one contains most of the question's words
-that the older one contains: "My cat is called Tom" doesn't renew "My dog is called Rex" for a question about the dog.
+What later messages outdate is known for messages that were compared when they were read (`nscma_torch/standing`).
+Otherwise, two messages are on the same topic if their vectors are similar, and the newer one contains most of the
+question's words that the older one contains: "My cat is called Tom" doesn't renew "My dog is called Rex" for a question
+about the dog.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from torch import Tensor
 
@@ -30,6 +32,7 @@ def promote_latest(
     units: Mapping[int, Unit],
     cosines: Callable[[Sequence[int]], Tensor],
     question: str,
+    outdated: Mapping[int, Collection[int]] | None = None,
 ) -> tuple[dict[int, float], frozenset[int]]:
     """Reorder scores (by row number, best first); return them and the units that a newer unit renews.
 
@@ -38,18 +41,20 @@ def promote_latest(
     Args:
         units: the ranked units, at least the first `HEAD`.
         cosines: returns the pairwise cosines of units by row number, [m] to [m, m].
+        outdated: units that don't hold because of later messages, each with the units that tell it.
     """
+    known = {} if outdated is None else outdated
     order = [seq for seq in list(scores)[:HEAD] if seq in units and units[seq].role == "user"]
     if len(order) < 2:
-        return dict(scores), frozenset()
+        return dict(scores), frozenset(known)
     alike = dict(zip(order, cosines(order).tolist(), strict=True))
     column = {seq: i for i, seq in enumerate(order)}
     wanted = set(query_terms(question))
     asked = {seq: wanted & set(terms(units[seq].text)) for seq in order}
 
     def renews(newer: int, older: int) -> bool:
-        """Return True if `newer` is later than `older` and on the same topic."""
-        return (
+        """Return True if `newer` is known to outdate `older`, or is later and on the same topic."""
+        return newer in known.get(older, ()) or (
             (units[older].occurred_at, older) < (units[newer].occurred_at, newer)
             and units[older].name == units[newer].name
             and set(units[older].episode_ids).isdisjoint(units[newer].episode_ids)
@@ -58,7 +63,7 @@ def promote_latest(
             and len(asked[newer] & asked[older]) >= _AS_MUCH * len(asked[older])
         )
 
-    ranked, value, renewed = list(scores), dict(scores), set()
+    ranked, value, renewed = list(scores), dict(scores), set(known)
     for newer in sorted(order, key=lambda seq: (units[seq].occurred_at, seq)):  # so a later one ends up before it
         place = ranked.index(newer)
         matter = {older for older in order if renews(newer, older)}

@@ -143,7 +143,8 @@ def _hits(context: RetrievalContext, found: Ranking, explain: bool) -> list[Hit]
 
 def _renewed(context: RetrievalContext, question: str, found: Ranking, top_k: int) -> Ranking:
     head = list(found.scores)[:HEAD]
-    scores, renewed = promote_latest(found.scores, context.units(head), context.cosines, question)
+    outdated = context.outdated(head)
+    scores, renewed = promote_latest(found.scores, context.units(head), context.cosines, question, outdated)
     own = {seq: {"own_score": found.scores[seq]} for seq, score in scores.items() if score != found.scores[seq]}
     parts = {seq: dict(found.parts.get(seq, {})) | own.get(seq, {}) for seq in scores}
     return replace(found, scores=dict(list(scores.items())[:top_k]), parts=parts, renewed=renewed)

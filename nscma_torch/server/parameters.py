@@ -124,6 +124,7 @@ class AddBody(RunParams):
     timestamp: Time | None = None
     expiration_date: Time | None = None
     idempotency_key: str | None = None
+    depends_on: Annotated[list[str], MANY] = Field(default_factory=list)
     infer: bool = True
     now: Time | None = None
 

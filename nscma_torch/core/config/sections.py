@@ -469,6 +469,25 @@ class FactsConfig(Section):
     )
 
 
+class StandingConfig(Section):
+    """Whether what a message told still holds, after later messages."""
+
+    neighbours: int = Field(
+        8,
+        ge=0,
+        le=64,
+        description="Number of similar messages that each message is compared with, to find what it ends and what "
+        "rests on what; 0 to leave that out.",
+    )
+    effect: float = Field(
+        0.5, ge=0, le=1, description="Minimum probability, according to the trained reader, of such an effect."
+    )
+    forget_requests: bool = Field(
+        True,
+        description="Hide a message if a later one asks to forget it ('please forget what I said about …').",
+    )
+
+
 class CuratorConfig(Section):
     """Conflicts, forgetting and sleep."""
 
@@ -804,6 +823,7 @@ class Config(Section):
     llm: LlmConfig = LlmConfig()
     hierarchy: HierarchyConfig = HierarchyConfig()
     facts: FactsConfig = FactsConfig()
+    standing: StandingConfig = StandingConfig()
     curator: CuratorConfig = CuratorConfig()
     insights: InsightsConfig = InsightsConfig()
     daily: DailyConfig = DailyConfig()

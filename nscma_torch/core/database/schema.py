@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from nscma_torch.core.database.dialects import Integer, Json, Text, Time
 
-SCHEMA_VERSION = 14
+SCHEMA_VERSION = 15
 
 metadata = MetaData()
 

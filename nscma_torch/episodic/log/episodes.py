@@ -145,6 +145,15 @@ def by_seqs(connection: Connection, user_id: str, seqs: Sequence[int]) -> dict[i
     return {row["seq"]: from_row(row) for row in connection.execute(query).mappings()}
 
 
+def seqs_of(connection: Connection, user_id: str, episode_ids: Collection[str]) -> dict[int, str]:
+    """Return the row numbers of the user's messages with these ids, each with its id."""
+    found: dict[int, str] = {}
+    for some in pages(sorted(set(episode_ids))):
+        query = select(episodes.c.seq, episodes.c.id).where(episodes.c.user_id == user_id, episodes.c.id.in_(some))
+        found.update((seq, episode_id) for seq, episode_id in connection.execute(query))
+    return found
+
+
 def known_keys(connection: Connection, user_id: str, keys: Sequence[str]) -> dict[str, Episode]:
     """Return the user's episodes with one of these idempotency keys."""
     found: dict[str, Episode] = {}
@@ -266,6 +275,11 @@ def of_sources(beginning: str) -> ColumnElement[bool]:
 def decided(write: bool) -> ColumnElement[bool]:
     """Build the condition that the gate wrote (True) or deferred (False) an episode."""
     return episodes.c.write.is_(write)
+
+
+def spoken_at() -> ColumnElement[int]:
+    """Build the time at which an episode was said (microseconds): when it was recorded, if the caller gave none."""
+    return func.coalesce(episodes.c.occurred_at, episodes.c.recorded_at)
 
 
 def live(now: int | None = None) -> ColumnElement[bool]:

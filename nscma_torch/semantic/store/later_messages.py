@@ -46,7 +46,7 @@ def said_later(
     `open_relations` don't count as having a relation.
     """
     seq, own = log.require(connection, scope.user_id, episode_id)
-    spoken_at = func.coalesce(episodes.c.occurred_at, episodes.c.recorded_at)
+    spoken_at = log.spoken_at()
     at = select(spoken_at).where(episodes.c.seq == seq).scalar_subquery()
     speaker = func.coalesce(episodes.c.name, episodes.c.role) == (own.name or own.role)
     says = ~true_in(connection, episodes.c.metadata, ECHO)

@@ -1,0 +1,1 @@
+"""Whether what a message told still holds: effects of later messages, what rests on what, and ends in time."""

@@ -1,0 +1,91 @@
+"""Read how new messages bear on similar ones: which they end, and what rests on what.
+
+A message is compared with the messages whose vectors are most similar to its own. If it ends or voids one of them, it
+is compared with the neighbours of that one as well: "I handed in my laptop" is similar to "I work at Lumora", and that
+to "tram 7 takes me to the office".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from nscma_torch.core.records import Episode
+from nscma_torch.reading.reader import Reader
+from nscma_torch.reading.reader_input import InputPassage
+from nscma_torch.reading.reader_model import CHANGES
+from nscma_torch.reading.turn_forms import only_asks
+from nscma_torch.standing.effects import NewEffect
+from nscma_torch.standing.standings import ENDS, VOIDS, Effect
+
+Pair = tuple[int, int]  # row numbers, the earlier message first
+Neighbours = Callable[[int], Collection[int]]  # the row numbers of the messages most similar to one
+
+_LONGEST = 600  # characters of a message that are compared
+
+
+class EffectReader:
+    """Classifies pairs of messages with the trained reader.
+
+    Args:
+        reader: returns the reader; called on first use.
+        least: minimum probability of an effect.
+    """
+
+    def __init__(self, reader: Callable[[], Reader], least: float) -> None:
+        self._reader = reader
+        self._least = least
+
+    def read(
+        self, new: Sequence[int], said: Callable[[Collection[int]], Mapping[int, Episode]], near: Neighbours
+    ) -> list[NewEffect]:
+        """Return the effects between new messages and their neighbours.
+
+        Args:
+            new: row numbers of the messages.
+            said: loads messages by row number.
+            near: returns the neighbours of a message, which it may be compared with.
+        """
+        found: dict[Pair, NewEffect] = {}
+        seen: set[Pair] = set()
+        wanted = {(seq, other) for seq in new for other in near(seq)}
+        for _ in range(2):
+            pairs = self._pairs(wanted, said) - seen
+            seen |= pairs
+            for own in self._classified(sorted(pairs), said):
+                found[own.effect.earlier, own.effect.later] = own
+            gone = {e.effect.earlier: e.effect.later for e in found.values() if e.effect.kind in {*ENDS, VOIDS}}
+            wanted = {(by, other) for ended, by in gone.items() for other in near(ended)}
+        return list(found.values())
+
+    def _pairs(self, wanted: Iterable[Pair], said: Callable[[Collection[int]], Mapping[int, Episode]]) -> set[Pair]:
+        """Return the pairs of messages that can bear on each other, in the order they were said."""
+        episodes = said({seq for pair in wanted for seq in pair})
+        telling = {seq: one for seq, one in episodes.items() if one.role != "assistant" and not only_asks(one.text)}
+        pairs = set()
+        for one, other in wanted:
+            if one != other and one in telling and other in telling:
+                first, second = sorted((one, other), key=lambda seq: (telling[seq].occurred_at, seq))
+                pairs.add((first, second))
+        return pairs
+
+    def _classified(
+        self, pairs: Sequence[Pair], said: Callable[[Collection[int]], Mapping[int, Episode]]
+    ) -> Iterable[NewEffect]:
+        if not pairs:
+            return
+        episodes = said({seq for pair in pairs for seq in pair})
+        earlier = [f"{_speaker(episodes[a])}: {episodes[a].text[:_LONGEST]}" for a, _ in pairs]
+        later = [
+            [InputPassage(episodes[b].text[:_LONGEST], _speaker(episodes[b]), episodes[b].occurred_at)]
+            for _, b in pairs
+        ]
+        for (a, b), likely in zip(pairs, self._reader().changes(earlier, later).tolist(), strict=True):
+            kinds = dict(zip(CHANGES, likely, strict=True))
+            none = kinds.pop("none")
+            kind = max(kinds, key=kinds.__getitem__)
+            if 1 - none >= self._least:
+                yield NewEffect(Effect(a, b, kind), 1 - none)
+
+
+def _speaker(episode: Episode) -> str:
+    return episode.name or episode.role
