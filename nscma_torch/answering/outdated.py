@@ -13,6 +13,7 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
+from nscma_torch.answering.current_value import CHANGED
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.records import Answer, Evidence, Hit, Unit
 from nscma_torch.episodic.index.units import unit_of
@@ -27,7 +28,6 @@ from nscma_torch.text.calendar.time_limits import time_limit
 from nscma_torch.text.calendar.timestamps import format_day
 from nscma_torch.text.sentences import split_sentences
 
-LEAST = 0.5  # probability of an effect on the sentence that answers
 UNSURE = 0.4  # highest confidence of an answer against which something speaks
 
 
@@ -44,7 +44,7 @@ def outdated(
     connection: Connection, reader: Reader, user_id: str, unit: Unit, value: str, now: datetime
 ) -> Outdated | None:
     """Return why a value from a unit's text doesn't hold at `now`, or None if it does."""
-    sentence = _around(unit.text, value)
+    sentence = sentence_of(unit.text, value)
     last = time_limit(sentence, unit.occurred_at)
     if last is not None and last < now.astimezone(unit.occurred_at.tzinfo).date():
         return Outdated("past", f"held until {format_day(last)}")
@@ -60,7 +60,7 @@ def outdated(
     return _described(standing, later)
 
 
-def _around(text: str, value: str) -> str:
+def sentence_of(text: str, value: str) -> str:
     """Return the sentence that contains a value, with the next one if that limits it ("It's only for this month")."""
     at = max(0, text.find(value))
     spans = split_sentences(text)
@@ -77,7 +77,7 @@ def _concerns(reader: Reader, unit: Unit, sentence: str, later: Unit) -> bool:
     """Return True if a later message also bears on this sentence alone."""
     passage = InputPassage(later.text, later.name or later.role, later.occurred_at)
     likely = probability_of_effect(reader.changes([f"{unit.name or unit.role}: {sentence}"], [[passage]]))
-    return likely.item() >= LEAST
+    return likely.item() >= CHANGED
 
 
 def _described(standing: Standing, later: Unit) -> Outdated:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from nscma_torch.answering.current_value import current_value
-from nscma_torch.answering.outdated import UNSURE, Outdated, outdated, unknown_now
+from nscma_torch.answering.current_value import CHANGED, current_value
+from nscma_torch.answering.outdated import UNSURE, Outdated, outdated, sentence_of, unknown_now
 from nscma_torch.answering.subject_veto import SubjectVeto
 from nscma_torch.core.config import ReadingConfig
 from nscma_torch.core.database.clock import to_micros
@@ -224,9 +224,8 @@ class ReaderQA:
         reason = "it is about earlier years" if why is None else f"it {why.why}"
         by = [] if why is None or why.by is None else [Hit(why.by, passage.score)]
         other = self._admitted(question, [*by, *hits], user_id, now, {passage.id: f"{found.text!r} rejected: {reason}"})
-        later = why is None or (other.found is not None and _is_later(other, passage))
         if (
-            later
+            (why is None or self._renews(other, passage.unit, found.text))
             and other.known(self._settings.answerable)
             and not _is_of_years_ago(question, other)
             and self._outdated(question, other, user_id, now) is None
@@ -244,6 +243,17 @@ class ReaderQA:
             return None
         value = next((span.text for span in read.result.spans if span.passage == found.passage), found.text)
         return self.outdated(read.hits[found.passage].unit, value, user_id=user_id, now=now)
+
+    def _renews(self, attempt: Attempt, unit: Unit, value: str) -> bool:
+        """Return True if an answer is from a later message that changes what an earlier one says about a value."""
+        found = attempt.found
+        if found is None:
+            return False
+        passage, earlier = attempt.read.passages[found.passage], _passage(unit, attempt.read.asker, 0, context=False)
+        if attempt.read.hits[found.passage].unit.occurred_at <= unit.occurred_at:
+            return False
+        changes = self._reader.changes([f"{earlier.speaker}: {sentence_of(unit.text, value)}"], [[passage]])
+        return probability_of_effect(changes).item() >= CHANGED
 
     def outdated(self, unit: Unit, value: str, *, user_id: str, now: datetime) -> Outdated | None:
         """Return why a value from a unit's text doesn't hold at `now`, or None if it does."""
@@ -404,12 +414,6 @@ def _changing(connection: Connection, user_id: str, hits: Sequence[Hit], now: in
     found = effects.changing(connection, episodes.seqs_of(connection, user_id, own), now, CHANGING)
     later = episodes.by_seqs(connection, user_id, found)
     return [Hit(unit_of(later[seq]), 0.0) for seq in found if later[seq].id not in own]
-
-
-def _is_later(attempt: Attempt, than: Hit) -> bool:
-    """Return True if the answer's passage was said after another one."""
-    assert attempt.found is not None
-    return attempt.read.hits[attempt.found.passage].unit.occurred_at > than.unit.occurred_at
 
 
 def _told_of_times(read: ReadHits) -> list[int]:

@@ -15,11 +15,13 @@ from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import CHANGES
 from nscma_torch.reading.turn_forms import only_asks
 from nscma_torch.standing.effects import NewEffect
-from nscma_torch.standing.standings import ENDS, VOIDS, Effect
+from nscma_torch.standing.standings import ENDS, RENEWS, RESTS, VOIDS, Effect
+from nscma_torch.text.scripts import script
 
 Pair = tuple[int, int]  # row numbers, the earlier message first
 Neighbours = Callable[[int], Collection[int]]  # the row numbers of the messages most similar to one
 
+RESTING = 0.5  # least probability that a message rests on another; of .5 to .65 on two development authors
 _LONGEST = 600  # characters of a message that are compared
 
 
@@ -28,7 +30,8 @@ class EffectReader:
 
     Args:
         reader: returns the reader; called on first use.
-        least: minimum probability of an effect.
+        least: minimum probability of an effect; that one message rests on another, which only matters if the other ends,
+            needs `RESTING`.
     """
 
     def __init__(self, reader: Callable[[], Reader], least: float) -> None:
@@ -60,7 +63,7 @@ class EffectReader:
     def _pairs(self, wanted: Iterable[Pair], said: Callable[[Collection[int]], Mapping[int, Episode]]) -> set[Pair]:
         """Return the pairs of messages that can bear on each other, in the order they were said."""
         episodes = said({seq for pair in wanted for seq in pair})
-        telling = {seq: one for seq, one in episodes.items() if one.role != "assistant" and not only_asks(one.text)}
+        telling = {seq: one for seq, one in episodes.items() if _tells(one)}
         pairs = set()
         for one, other in wanted:
             if one != other and one in telling and other in telling:
@@ -80,11 +83,24 @@ class EffectReader:
             for _, b in pairs
         ]
         for (a, b), likely in zip(pairs, self._reader().changes(earlier, later).tolist(), strict=True):
-            kinds = dict(zip(CHANGES, likely, strict=True))
-            none = kinds.pop("none")
-            kind = max(kinds, key=kinds.__getitem__)
-            if 1 - none >= self._least:
-                yield NewEffect(Effect(a, b, kind), 1 - none)
+            kind, probability = likeliest(dict(zip(CHANGES, likely, strict=True)))
+            if probability >= (RESTING if kind == RESTS else self._least):
+                yield NewEffect(Effect(a, b, kind), probability)
+
+
+def likeliest(likely: Mapping[str, float]) -> tuple[str, float]:
+    """Return the likeliest kind of effect, and the probability of any of those that come to the same for the earlier
+    message: that it doesn't hold any more, that it does, or that the later one rests on it.
+    """
+    groups = (frozenset({*ENDS, VOIDS}), RENEWS, frozenset({RESTS}))
+    told = [{kind: likely[kind] for kind in CHANGES if kind in group} for group in groups]
+    group = max(told, key=lambda own: sum(own.values()))
+    return max(group, key=group.__getitem__), sum(group.values())
+
+
+def _tells(episode: Episode) -> bool:
+    """Return True if a message may state something that the reader can read: it only knows English."""
+    return episode.role == "user" and script(episode.text) == "latin" and not only_asks(episode.text)
 
 
 def _speaker(episode: Episode) -> str:

@@ -71,14 +71,16 @@ def test_the_earlier_message_is_the_one_said_first_whichever_arrived_first() -> 
     assert effects(reader, [2], {2: [1]}, said) == {Effect(2, 1, "ends")}
 
 
-def test_replies_and_questions_are_not_compared() -> None:
+def test_replies_documents_questions_and_chinese_are_not_compared() -> None:
     said = {
         1: episode(1, TEXTS[1]),
         2: episode(2, "So you left Lumora.", role="assistant"),
         3: episode(3, "Should I leave Lumora?"),
+        4: episode(4, "我离开了公司。"),
+        5: episode(5, "Lumora closed.", role="document"),
     }
     reader = PairReader({})
-    assert effects(reader, [2, 3], {2: [1, 3], 3: [1, 2]}, said) == set() and not reader.pairs
+    assert effects(reader, [2, 3, 4, 5], {seq: [1, 2, 3, 4, 5] for seq in said}, said) == set() and not reader.pairs
 
 
 def test_an_unlikely_effect_is_left_out() -> None:

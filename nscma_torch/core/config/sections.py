@@ -369,7 +369,7 @@ class ReadingConfig(Section):
         description="Minimum probability that a short answer is right; an answer below it is marked as unsure.",
     )
     answerable: float = Field(
-        0.8,
+        0.82,
         ge=0,
         le=1,
         description="Minimum probability that the messages read contain an answer; below it, there is no answer.",
@@ -480,7 +480,11 @@ class StandingConfig(Section):
         "rests on what; 0 to leave that out.",
     )
     effect: float = Field(
-        0.5, ge=0, le=1, description="Minimum probability, according to the trained reader, of such an effect."
+        0.7,
+        ge=0,
+        le=1,
+        description="Minimum probability, according to the trained reader, that a message ends, voids or confirms "
+        "another.",
     )
     forget_requests: bool = Field(
         True,
