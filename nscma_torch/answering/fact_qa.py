@@ -43,14 +43,13 @@ _HELD_AGAINST = 5  # later messages that are read for a change to a fact, the ne
 class Renewable(NamedTuple):
     """The newest source message of the fact that answered, and later messages on its topic, newest first.
 
-    `unread` contains the ids of later messages from which no statement was read. `by_value` contains the ids of
-    messages that mention only the fact's value; no change was read from their free-form text.
+    `doubtful` contains the ids of messages that mention only the fact's value, or from which statements about something
+    else were read.
     """
 
     source: Unit
     later: tuple[Unit, ...]
-    unread: frozenset[str]
-    by_value: frozenset[str] = frozenset()
+    doubtful: frozenset[str] = frozenset()
 
 
 class FactQA:
@@ -192,13 +191,11 @@ class FactQA:
         }
         read = sorted(telling, key=lambda one: one.episode.id in by_value)[:_HELD_AGAINST]
         later = [one for one in telling if one in read]  # the newest first
+        read_otherwise = {one.episode.id for one in later if one.stated}
         return Renewable(
             units.unit_of(source),
             tuple(units.unit_of(one.episode) for one in later),
-            frozenset(
-                one.episode.id for one in later if not (one.related if one.episode.id in by_value else one.stated)
-            ),
-            frozenset(by_value),
+            frozenset(by_value | read_otherwise),
         )
 
     def _later(
@@ -219,7 +216,6 @@ class FactQA:
             fact.episode_ids[-1],
             naming=about,
             without=fact.relation,
-            open_relations=[name for name, relation in self._schema.relations.items() if relation.open],
             now=to_micros(now),
             limit=_LOOKED_AT,
         )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from nscma_torch.answering.current_value import CHANGED
 from nscma_torch.answering.from_messages import from_messages
 from nscma_torch.answering.outdated import unknown_now
 from nscma_torch.answering.parts import Parts
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from nscma_torch.answering.fact_qa import Renewable
 
 REPLACES = 0.5  # probability of being right from which the reader's answer replaces facts that may be outdated
-CHANGED = 0.5  # probability of a change to a fact's source from which a newer passage replaces it
-CHANGED_BY_VALUE = 0.7  # the same, of a passage that names no more than the fact's value: "I quit my job"
+# The same as `CHANGED`, of a passage that names no more than the fact's value ("I quit my job"), or from which
+# statements about something else were read.
+CHANGED_OTHERWISE = 0.7
 _WORD = re.compile(r"\w+")
 
 
@@ -94,7 +96,7 @@ def _against_later(
     """Return the facts' answer if no later message changes its facts.
 
     Otherwise, return the reader's answer if it is confident, and the answer is from such a message or agrees with the
-    facts. Failing that, return both messages, marked as unsure, unless a statement was read from the newer one.
+    facts. Failing that, return both messages, marked as unsure.
     """
     reader = parts.reader_qa
     if reader is None:
@@ -104,12 +106,12 @@ def _against_later(
     changing = [
         (unit, kind, likely)
         for unit, kind, likely in changing
-        if likely >= (CHANGED_BY_VALUE if renewable.by_value.intersection(unit.episode_ids) else CHANGED)
+        if likely >= (CHANGED_OTHERWISE if renewable.doubtful.intersection(unit.episode_ids) else CHANGED)
     ]
     if not changing:
         likely = max(likely for _, likely in found)
         return _traced(told, f"{len(found)} later messages on the topic change nothing ({likely:.2f})")
-    newer, kind, likely = next((one for one in changing if renewable.unread & set(one[0].episode_ids)), changing[0])
+    newer, kind, likely = changing[0]
     reason = f"a message of {_day(newer)} is newer than the facts, and {kind} what they say ({likely:.2f})"
     read = _surely_read(parts, question, scope, now)
     if read is not None:
@@ -121,8 +123,6 @@ def _against_later(
             newer, kind, likely = by
             reason = f"{read.short!r}, of {_day(newer)}, is newer than {told.text!r}, which it {kind} ({likely:.2f})"
             return replace(read, trace=(*told.trace, *read.trace, reason), query=told.query)
-    if not renewable.unread.intersection(newer.episode_ids):
-        return _traced(told, f"{reason}; but its statements were read, and are about something else")
     return _traced(parts.fact_qa.doubted(told, newer), reason)
 
 

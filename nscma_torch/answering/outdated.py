@@ -33,11 +33,15 @@ UNSURE = 0.4  # highest confidence of an answer against which something speaks
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
-    """Why a value doesn't hold: `why` follows the value in a sentence; `by` is the message behind it, if any."""
+    """Why a value doesn't hold: `why` follows the value in a sentence; `by` is the message behind it, if any.
+
+    `replaced` is True if that message gives another value.
+    """
 
     state: Literal["past", "in doubt"]
     why: str
     by: Unit | None = None
+    replaced: bool = False
 
 
 def outdated(
@@ -83,7 +87,7 @@ def _concerns(reader: Reader, unit: Unit, sentence: str, later: Unit) -> bool:
 def _described(standing: Standing, later: Unit) -> Outdated:
     day = format_day(later.occurred_at.date())
     if standing.state == "past":
-        return Outdated("past", f"held until {day}", later)
+        return Outdated("past", f"held until {day}", later, replaced=standing.kind in ("replaces", "corrects"))
     return Outdated("in doubt", f"is in doubt since {day}", later)
 
 

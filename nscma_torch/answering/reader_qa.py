@@ -224,6 +224,8 @@ class ReaderQA:
         reason = "it is about earlier years" if why is None else f"it {why.why}"
         by = [] if why is None or why.by is None else [Hit(why.by, passage.score)]
         other = self._admitted(question, [*by, *hits], user_id, now, {passage.id: f"{found.text!r} rejected: {reason}"})
+        if why is not None and why.replaced and _is_from(other, why.by):
+            return replace(other, answerable=max(other.answerable, self._settings.answerable))
         if (
             (why is None or self._renews(other, passage.unit, found.text))
             and other.known(self._settings.answerable)
@@ -406,6 +408,13 @@ def _is_of_years_ago(question: str, attempt: Attempt) -> bool:
         return False
     passage = attempt.read.passages[found.passage]
     return passage.said_at is not None and tells_of_years_ago(passage.text, found.text, passage.said_at)
+
+
+def _is_from(attempt: Attempt, unit: Unit | None) -> bool:
+    """Return True if an answer is from the message of a unit."""
+    if attempt.found is None or unit is None:
+        return False
+    return not set(unit.episode_ids).isdisjoint(attempt.read.hits[attempt.found.passage].unit.episode_ids)
 
 
 def _changing(connection: Connection, user_id: str, hits: Sequence[Hit], now: int) -> list[Hit]:

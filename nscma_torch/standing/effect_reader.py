@@ -30,8 +30,8 @@ class EffectReader:
 
     Args:
         reader: returns the reader; called on first use.
-        least: minimum probability of an effect; that one message rests on another, which only matters if the other ends,
-            needs `RESTING`.
+        least: minimum probability of an effect. That one message rests on another, which only matters if the other
+            ends, needs `RESTING`.
     """
 
     def __init__(self, reader: Callable[[], Reader], least: float) -> None:

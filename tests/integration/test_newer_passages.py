@@ -78,11 +78,14 @@ def test_where_the_new_value_is_not_surely_read_both_are_shown(
     assert answer.trace[-1].endswith("2 April 2026 is newer than the facts, and replaces what they say (1.00)")
 
 
-def test_what_a_newer_message_states_of_another_matter_puts_nothing_in_doubt(read_by: Callable[..., Memory]) -> None:
+@pytest.mark.parametrize(("bar", "text"), [(1.1, "Kilkenny"), (0.7, "not sure: ")])
+def test_a_newer_message_that_states_something_else_needs_a_surer_change(
+    bar: float, text: str, read_by: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nscma_torch.answering.from_facts.CHANGED_OTHERWISE", bar)
     reader = WordReader("Kilkenny.")
     answer = asked(told(read_by(reader), HOME, "Ysolde is vegan."))
-    assert (answer.text, answer.confidence) == ("Kilkenny", 0.9) and reader.pairs
-    assert answer.trace[-1].endswith("but its statements were read, and are about something else")
+    assert answer.text.startswith(text) and reader.pairs
 
 
 @pytest.mark.parametrize(

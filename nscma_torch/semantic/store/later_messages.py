@@ -17,14 +17,11 @@ from nscma_torch.semantic.store.fact_schema import statements
 
 
 class LaterMessage(NamedTuple):
-    """A later message, with three flags: it is its speaker's next message (`follows`), it contains a statement
-    (`stated`), or it contains a statement with a relation that isn't open (`related`).
-    """
+    """A later message; `follows` if it is its speaker's next message, `stated` if a statement was read from it."""
 
     episode: Episode
     follows: bool
     stated: bool
-    related: bool
 
 
 def said_later(
@@ -34,7 +31,6 @@ def said_later(
     *,
     naming: Collection[str],
     without: str,
-    open_relations: Collection[str],
     now: int,
     limit: int,
 ) -> Iterator[LaterMessage]:
@@ -42,8 +38,7 @@ def said_later(
     conversation.
 
     The newest message comes first. The search skips messages with a statement that uses the relation `without`,
-    questions to the memory (`turns.ECHO`), and messages after `now` (microseconds). Statements that use one of
-    `open_relations` don't count as having a relation.
+    questions to the memory (`turns.ECHO`), and messages after `now` (microseconds).
     """
     seq, own = log.require(connection, scope.user_id, episode_id)
     spoken_at = log.spoken_at()
@@ -63,14 +58,12 @@ def said_later(
     )
     read = exists().where(statements.c.episode_seq == episodes.c.seq, statements.c.relation == without)
     stated = exists().where(statements.c.episode_seq == episodes.c.seq)
-    related = stated.where(statements.c.relation.not_in(list(open_relations)))
     query = (
         select(
             episodes,
             streams.c.source,
             next_one.label("next_one"),
             stated.label("stated"),
-            related.label("related"),
         )
         .join(streams, streams.c.id == episodes.c.stream_id)
         .where(log.within(scope), log.live(now), speaker, says, or_(named, next_one), ~read)
@@ -79,4 +72,4 @@ def said_later(
         .limit(limit)
     )
     for row in connection.execute(query).mappings():
-        yield LaterMessage(log.from_row(row), bool(row["next_one"]), bool(row["stated"]), bool(row["related"]))
+        yield LaterMessage(log.from_row(row), bool(row["next_one"]), bool(row["stated"]))
