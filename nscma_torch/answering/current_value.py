@@ -12,7 +12,7 @@ from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import probability_of_effect
 
-CHANGED = 0.5  # probability of a change from which the later passage's value is the current one
+CHANGED = 0.4  # probability of a change from which the later passage's value is the current one
 # Least share of the later value, as a fraction of the best one's; of .02 and .004 on two development authors.
 SHARE = 0.004
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 REPLACES = 0.5  # probability of being right from which the reader's answer replaces facts that may be outdated
 # The same as `CHANGED`, of a passage that names no more than the fact's value ("I quit my job"), or from which
 # statements about something else were read.
-CHANGED_OTHERWISE = 0.7
+CHANGED_OTHERWISE = 0.5
 _WORD = re.compile(r"\w+")
 
 

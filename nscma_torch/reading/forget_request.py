@@ -35,11 +35,8 @@ _ASKED_TO = re.compile(
 _SUBJECTS = frozenset({"i", "we", "you", "he", "she", "they", "it", "who", "that"})
 _ABOUT = re.compile(r"^\s*(?:about|regarding|concerning|on|of)\s+", re.IGNORECASE)
 _CLAUSE_END = re.compile(r"[.!?;:\n–—]|\s-\s")
-_ENDS = re.compile(
-    r",?\s*(?:\b(?:please|pls|plz|for\s+(?:good|me|now)|will\s+you|ok(?:ay)?|all\s+of\s+you|everyone)\b[\s,]*)+$"
-    r"|,\s.*$|\s+[-–—].*$|\s+\((?:.*)$",
-    re.IGNORECASE,
-)
+_TOPIC_ENDS = re.compile(r"[,(–—]|\s-\s")
+_POLITE = frozenset({"please", "pls", "plz", "thanks", "ok", "okay", "everyone"})
 
 
 def forget_request(text: str) -> str | None:
@@ -51,8 +48,7 @@ def forget_request(text: str) -> str | None:
     for match in _REQUEST.finditer(text):
         if not _is_asked(text[: match.start()]):
             continue
-        topic = match["clause"] or match["thing"] or match["noted"] or ""
-        topic = _ENDS.sub("", _ABOUT.sub("", topic)).strip(" ,:")
+        topic = _trimmed(match["clause"] or match["thing"] or match["noted"] or "")
         if topic:
             return topic
         before = "found"
@@ -66,3 +62,11 @@ def _is_asked(before: str) -> bool:
     if clause.rstrip().endswith(",") or _ASKED_TO.search(clause):
         return True
     return len(words) <= 2 and _SUBJECTS.isdisjoint(words)
+
+
+def _trimmed(topic: str) -> str:
+    """Remove "about" before a topic, and what follows it: a further clause, "please"."""
+    words = _TOPIC_ENDS.split(_ABOUT.sub("", topic).strip(" ,:"), maxsplit=1)[0].split()
+    while words and words[-1].lower() in _POLITE:
+        words.pop()
+    return " ".join(words)

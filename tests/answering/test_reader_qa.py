@@ -135,7 +135,7 @@ def test_what_another_said_than_the_one_asked_about_is_less_sure(chat: Memory, q
 
 
 def test_what_is_unsure_for_another_reason_replaces_no_fact() -> None:
-    assert reader_qa._UNSURE < from_facts.REPLACES
+    assert reader_qa.UNSURE < from_facts.REPLACES
 
 
 class Rejecting:
@@ -151,9 +151,7 @@ def test_passages_that_are_all_rejected_tell_nothing(chat: Memory) -> None:
     qa = ReaderQA(chat._components.database, RecordingReader(0.9), settings, Rejecting())  # type: ignore[arg-type]
     attempt = qa.attempt("What is the rent?", [hit], user_id="ana", now=NOW)
     assert (
-        attempt.found is None
-        and attempt.answerable <= reader_qa._UNSURE
-        and "'950' rejected: about Bo" in attempt.trace
+        attempt.found is None and attempt.answerable <= reader_qa.UNSURE and "'950' rejected: about Bo" in attempt.trace
     )
 
 

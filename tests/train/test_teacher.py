@@ -130,7 +130,7 @@ def test_a_student_learns_from_a_teacher_alone(tmp_path: Path, teacher: Teacher)
         return float(parts["span"])
 
     before = far()
-    training.run([example(question) for question in questions] * 40)
+    training.run([example(question) for question in questions] * 80)
     assert far() < 0.7 * before
     lines = [json.loads(line) for line in (tmp_path / "student.jsonl").read_text(encoding="utf-8").splitlines()]
     assert {"taught span", "taught evidence", "taught answerable"} == {name for name in lines[-1] if "taught" in name}

@@ -369,7 +369,7 @@ class ReadingConfig(Section):
         description="Minimum probability that a short answer is right; an answer below it is marked as unsure.",
     )
     answerable: float = Field(
-        0.82,
+        0.8,
         ge=0,
         le=1,
         description="Minimum probability that the messages read contain an answer; below it, there is no answer.",

@@ -36,7 +36,7 @@ _U, _L = units_table.c, unit_statements.c
 _MERGED = 0  # `end` of units that hold a merged text; every other one ends behind its first character
 
 
-class Standing(NamedTuple):
+class WantedStatus(NamedTuple):
     """A unit that states statements: its current status, and the status it should have."""
 
     seq: int
@@ -67,7 +67,7 @@ def follow(connection: Connection, statement_seqs: Iterable[int]) -> None:
         units.set_status(connection, sorted(set(seqs)), status)
 
 
-def standings(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Standing]:
+def standings(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[WantedStatus]:
     """Yield the standing of each unit in rows selected by `STANDING`."""
     operations = _governing(connection, {row.statement_seq for row in rows})
     counting = _counting(connection, operations.values())
@@ -94,7 +94,7 @@ def standings(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Stan
         wanted = unit.of_message
         if wanted == "active" and (not unit.shown or (resting and not living)):
             wanted = "archived"
-        yield Standing(seq, unit.id, unit.status, wanted)
+        yield WantedStatus(seq, unit.id, unit.status, wanted)
 
 
 def merged_texts(connection: Connection, namespace: str, statement_seqs: Collection[int]) -> dict[int, str]:

@@ -206,5 +206,5 @@ def test_all_parts_are_printed(
     assert ["EM", "0.000", "[0.000, 0.658]", "2"] in rows
     assert ["what does not hold taken for what holds", "1.000", "[0.207, 1.000]", "1"] in rows
     assert ["wished", "1", *[""] * 7, "1", "0.000"] in rows
-    assert ["replaces", *[""] * 4, "1", "", "1", "0.000"] in rows
+    assert ["replaces", *[""] * 4, "1", *[""] * 5, "1", "0.000"] in rows
     assert ["exact span", "1.000", "[0.207, 1.000]", "1"] in rows  # of GAP, of which three rows of four are drawn

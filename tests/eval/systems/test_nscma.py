@@ -88,7 +88,7 @@ def test_no_question_changes_a_later_answer(memory: Remembered, answering: str) 
 
 
 def test_what_is_not_worded_as_a_question_is_looked_up(memory: Remembered) -> None:
-    reply = ask(memory, "Tell it all: the dog, Biscuit.", working_memory=True)
+    reply = ask(memory, "Tell me my dog's name.", working_memory=True)
     assert "Biscuit" in reply.text and places(reply)[0] == 1
 
 

@@ -114,7 +114,7 @@ def test_any_file_name_will_do(name: str, open_memory: Open, tmp_path: Path) -> 
 
 
 def test_a_full_disk(open_memory: Open, tmp_path: Path, contents: Contents) -> None:
-    memory = open_memory(config={"store": {"max_pages": 140}})
+    memory = open_memory(config={"store": {"max_pages": 160}})
     kept = []
     with pytest.raises(StoreFullError, match=r"nothing was written.*store\.max_pages"):
         for i in range(10_000):
