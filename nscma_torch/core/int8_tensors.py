@@ -22,11 +22,11 @@ def quantized_rows(
     return (matrix / scale[:, None]).round().to(torch.int8), scale
 
 
-def quantized(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors with matrices of at least `LEAST` elements as int8 and their scales."""
+def quantized(tensors: Mapping[str, Tensor], *, least: int = LEAST) -> dict[str, Tensor]:
+    """Return the tensors with matrices of at least `least` elements as int8 and their scales."""
     stored: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
-        if tensor.dim() == 2 and tensor.numel() >= LEAST:
+        if tensor.dim() == 2 and tensor.numel() >= least:
             stored[name], stored[name + SCALE] = quantized_rows(tensor.float())
         else:
             stored[name] = tensor

@@ -16,32 +16,32 @@ from nscma_torch.reading.short_answer import ShortAnswer
 
 # Weights by feature. Logits are bounded by `logit`; of yes and no, the log shares are 0.
 CORRECT = {
-    "intercept": -0.114,
-    "answerable": 0.096,  # logit of the reader's probability that the passages answer
-    "evidence": 0.2,  # logit of the probability that the answer's passage is evidence
-    "lead": -0.09,  # of the best passage's logit over the second
-    "share": 0.513,  # log share of the best span
-    "rival": -0.159,  # log share of the best other value
-    "kind": 0.076,  # logit of the probability of the kind of answer
-    "verdict": 1.004,  # 1 for yes and no; so on for the kinds below
-    "yes": -0.475,
-    "list": 0.291,
-    "count": 0.745,
-    "when": -0.097,
-    "others": -0.114,  # see `said_by_others`
-    "rank": -0.315,  # log(1 + rank) of the answer's passage among the hits
-    "words": -0.354,  # log(1 + words) of the best span
+    "intercept": -0.393,
+    "answerable": 0.094,  # logit of the reader's probability that the passages answer
+    "evidence": 0.242,  # logit of the probability that the answer's passage is evidence
+    "lead": -0.028,  # of the best passage's logit over the second
+    "share": 0.492,  # log share of the best span
+    "rival": -0.173,  # log share of the best other value
+    "kind": 0.123,  # logit of the probability of the kind of answer
+    "verdict": 1.055,  # 1 for yes and no; so on for the kinds below
+    "yes": -0.436,
+    "list": 0.313,
+    "count": 0.722,
+    "when": -0.014,
+    "others": -0.218,  # see `said_by_others`
+    "rank": -0.295,  # log(1 + rank) of the answer's passage among the hits
+    "words": -0.394,  # log(1 + words) of the best span
 }
 # Without the kinds: how many questions of a kind have an answer depends on who asks.
 ANSWERABLE = {
-    "intercept": 2.935,
-    "answerable": 0.454,
-    "evidence": 0.131,
-    "lead": -0.163,
-    "share": 0.054,
-    "rival": 0.014,
-    "kind": -0.123,
-    "others": -3.069,
+    "intercept": 3.055,
+    "answerable": 0.545,
+    "evidence": 0.123,
+    "lead": -0.158,
+    "share": 0.047,
+    "rival": -0.014,
+    "kind": -0.207,
+    "others": -3.221,
 }
 _LEAST = 1e-3  # of a share
 

@@ -11,9 +11,10 @@ batches; masks keep them separate.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from torch import Tensor
 
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.int8_tensors import dequantized
+from nscma_torch.core.locked_property import locked_cached_property
 from nscma_torch.core.tensor_files import all_tensors, open_tensors
 from nscma_torch.reading import minilm_encoder, mpnet_encoder, transformers_encoder
 from nscma_torch.reading.int8_linear import quantize_linear_layers
+from nscma_torch.reading.low_rank import with_difference
 from nscma_torch.reading.minilm_encoder import MiniLMEncoder
 from nscma_torch.reading.mpnet_encoder import MPNetEncoder
 from nscma_torch.reading.reader_input import PADDED_TO, InputPart, InputPassage, InputRow, Packer, Piece, padded_rows
@@ -34,6 +37,7 @@ from nscma_torch.reading.whole_tokens import whole_tokens
 
 ENCODERS: dict[str, Callable[[], Encoder]] = {minilm_encoder.NAME: MiniLMEncoder, mpnet_encoder.NAME: MPNetEncoder}
 WEIGHTS = Path(__file__).with_name("weights") / "reader.safetensors"
+EFFECTS = WEIGHTS.with_name("effects.safetensors")  # the reader trained further for `Reader.changes`, as a difference
 MAX_TOKENS = 512  # of a row, where the encoder reads as many
 MAX_SPAN = 24  # tokens of the longest answer
 # Of spans that overlap, what each token takes from the log share: the span from one of two likely answers to the other
@@ -84,10 +88,15 @@ class Reader:
     """A trained `ReaderModel`.
 
     It reads rows of at most `MAX_TOKENS` tokens, or fewer if its encoder's maximum is lower.
+
+    Args:
+        effects: loads the model for `changes`, on first use; without it, that is `model`.
     """
 
-    def __init__(self, model: ReaderModel) -> None:
+    def __init__(self, model: ReaderModel, effects: Callable[[], ReaderModel] | None = None) -> None:
         self.model = model.eval().requires_grad_(False)
+        self.build_lock = threading.RLock()
+        self._load_effects = effects
         self._packer = Packer(model.encoder.tokenizer, min(MAX_TOKENS, model.encoder.max_tokens))
         # oneDNN compiles a bfloat16 kernel for each new shape, which takes longer than a row
         self._multiple = PADDED_TO if model.token.weight.dtype == torch.bfloat16 else 1
@@ -118,11 +127,13 @@ class Reader:
         with open_tensors(path, "a reader", missing=f"the reader's weights are missing: {path}; {remedy}") as file:
             model = ReaderModel(other or _encoder_of(file))
             model.load(dequantized(all_tensors(file)), path)
-        if dtype == torch.int8:
-            if other is None:
-                quantize_linear_layers(model.encoder)
-            return cls(model)
-        return cls(model.to(torch.device(device), dtype))
+        model = _prepared(model, device, dtype)
+        return cls(model, partial(_effects_model, model, device, dtype) if weights is None else None)
+
+    @locked_cached_property
+    def effects_model(self) -> ReaderModel:
+        """Return the model for `changes`."""
+        return self.model if self._load_effects is None else self._load_effects().eval().requires_grad_(False)
 
     @torch.no_grad()
     def read(self, questions: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[ReadResult]:
@@ -159,27 +170,53 @@ class Reader:
         """Return how each last passage changes an earlier text ("Ana: …"): the probability of each of `CHANGES`, [n,
         6].
         """
-        return torch.stack([out.change for out in self._pairs(earlier, later)]).softmax(-1)
+        outputs = self._pairs(earlier, later, self.effects_model)
+        return torch.stack([out.change for out in outputs]).softmax(-1)
 
     @torch.no_grad()
-    def _pairs(self, texts: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[Outputs]:
+    def _pairs(
+        self, texts: Sequence[str], passages: Sequence[Sequence[InputPassage]], model: ReaderModel | None = None
+    ) -> list[Outputs]:
         """Return the outputs for each text with its passages.
 
         If the last passage is longer than a row, only its first piece is read.
         """
         if len(texts) != len(passages):
             raise InvalidInputError(f"pass one list of passages per text: got {len(passages)} for {len(texts)} texts")
-        return self._outputs([self._packer.rows(*pair)[0] for pair in zip(texts, passages, strict=True)])
+        return self._outputs([self._packer.rows(*pair)[0] for pair in zip(texts, passages, strict=True)], model)
 
-    def _outputs(self, rows: Sequence[InputRow]) -> list[Outputs]:
+    def _outputs(self, rows: Sequence[InputRow], model: ReaderModel | None = None) -> list[Outputs]:
         """Return the outputs for each row, on the CPU, in order; rows of similar length share a batch."""
         device = self.model.token.weight.device
         found: dict[int, Outputs] = {}
         for batch in _batches([len(row.ids) for row in rows], device.type == "cpu"):
-            out = self.model(*(part.to(device) for part in padded_rows([rows[i] for i in batch], self._multiple)))
+            out = (model or self.model)(
+                *(part.to(device) for part in padded_rows([rows[i] for i in batch], self._multiple))
+            )
             for place, i in enumerate(batch):
                 found[i] = Outputs(*(part[place].cpu() for part in out))
         return [found[i] for i in range(len(rows))]
+
+
+def _prepared(model: ReaderModel, device: str | torch.device, dtype: torch.dtype) -> ReaderModel:
+    """Move a model to a device and a dtype."""
+    if dtype != torch.int8:
+        return model.to(torch.device(device), dtype)
+    if not isinstance(model.encoder, TransformersEncoder):
+        quantize_linear_layers(model.encoder)
+    return model
+
+
+def _effects_model(reader: ReaderModel, device: str | torch.device, dtype: torch.dtype) -> ReaderModel:
+    """Load the bundled model for `changes`; it shares the reader's table of words."""
+    with open_tensors(WEIGHTS, "a reader", missing=f"{WEIGHTS} is missing; install nscma-torch again") as file:
+        base = dequantized(all_tensors(file))
+        model = ReaderModel(_encoder_of(file))
+    with open_tensors(EFFECTS, "a reader", missing=f"{EFFECTS} is missing; install nscma-torch again") as file:
+        model.load(with_difference(base, dequantized(all_tensors(file))), EFFECTS)
+    if isinstance(model.encoder, MPNetEncoder) and isinstance(reader.encoder, MPNetEncoder):
+        model.encoder.word = reader.encoder.word
+    return _prepared(model, device, dtype)
 
 
 def _encoder_of(file: Any) -> Encoder:
