@@ -13,7 +13,7 @@ there is no GPU, it prints:
     memory  1.06 GiB  embedder, 568 M parameters
     memory  0.75 GiB  its activations, 32,768 tokens
     memory  0.00 GiB  surprise, bundled
-    memory  0.29 GiB  reading networks, bundled
+    memory  0.30 GiB  reading networks, bundled
     memory  1.01 GiB  index, 100,000 units of 1024 dimensions, twice: alone and with their neighbours
     memory  0.59 GiB  CUDA of the memory's process, assumed, not measured
     24 GB card (23.6 GiB): fits, with room for 57,027 tokens of keys and values
