@@ -94,6 +94,7 @@ figures: $(MEASURING)
 	$(RUN) -m eval.experiments.reading.conversations --conversations $(addprefix train/reader/dialogues/test/,gudrun hiroshi ngozi)
 	$(RUN) -m eval.experiments.reading.conversations --conversations train/reader/dialogues/test/petra
 	$(RUN) -m eval.experiments.reading.conversations --conversations train/reader/chats/test
+	$(RUN) -m eval.experiments.state.state_questions --histories eval/data/state/test
 	$(RUN) -m eval.experiments.facts.statements_quality --half new_test
 	$(RUN) -m eval.experiments.reading.question_lookups
 	$(RUN) -m eval.experiments.facts.update_fidelity --chains 500 --cache $(CACHE)
