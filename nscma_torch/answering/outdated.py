@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from sqlalchemy import Connection
 
@@ -33,12 +32,11 @@ UNSURE = 0.4  # highest confidence of an answer against which something speaks
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
-    """Why a value doesn't hold: `why` follows the value in a sentence; `by` is the message behind it, if any.
+    """The reason that a value doesn't hold: `why` follows the value in a sentence.
 
-    `replaced` is True if that message gives another value.
+    `by` is the message behind it, if there is one. `replaced` is True if that message gives another value.
     """
 
-    state: Literal["past", "in doubt"]
     why: str
     by: Unit | None = None
     replaced: bool = False
@@ -51,7 +49,7 @@ def outdated(
     sentence = sentence_of(unit.text, value)
     last = time_limit(sentence, unit.occurred_at)
     if last is not None and last < now.astimezone(unit.occurred_at.tzinfo).date():
-        return Outdated("past", f"held until {format_day(last)}")
+        return Outdated(f"held until {format_day(last)}")
     sources = episodes.seqs_of(connection, user_id, unit.episode_ids)
     standings = effects.of_messages(connection, sources, to_micros(now))
     if not sources or len(standings) < len(sources):  # another source still holds
@@ -87,8 +85,8 @@ def _concerns(reader: Reader, unit: Unit, sentence: str, later: Unit) -> bool:
 def _described(standing: Standing, later: Unit) -> Outdated:
     day = format_day(later.occurred_at.date())
     if standing.state == "past":
-        return Outdated("past", f"held until {day}", later, replaced=standing.kind in ("replaces", "corrects"))
-    return Outdated("in doubt", f"is in doubt since {day}", later)
+        return Outdated(f"held until {day}", later, replaced=standing.kind in ("replaces", "corrects"))
+    return Outdated(f"is in doubt since {day}", later)
 
 
 def unknown_now(value: str, why: Outdated, hit: Hit) -> Answer:

@@ -1,1 +1,1 @@
-"""Whether what a message told still holds: effects of later messages, what rests on what, and ends in time."""
+"""The standing of messages: effects of later messages on earlier ones, what rests on what, and what still holds."""

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, delete, or_, select
 
 from nscma_torch.core.database.database import pages
 from nscma_torch.core.database.schema import episodes
-from nscma_torch.episodic.index.unit_schema import unit_sources
+from nscma_torch.episodic.index import units
 from nscma_torch.episodic.log import episodes as log
 from nscma_torch.standing.effect_schema import message_effects
 from nscma_torch.standing.standings import RESTS, Effect, Standing, standings
@@ -116,7 +116,7 @@ def changing(connection: Connection, seqs: Collection[int], now: int, limit: int
 
 
 class Told(NamedTuple):
-    """Why a message doesn't hold: the id of the message behind it, and its time."""
+    """The reason that a message doesn't hold: the id of the message behind it, and its time."""
 
     by: str
     at: datetime
@@ -137,11 +137,7 @@ def of_units(connection: Connection, unit_seqs: Collection[int], now: int) -> di
 
     A unit of several messages has the standing of its last one.
     """
-    sources: dict[int, list[int]] = {}
-    for some in pages(sorted(unit_seqs)):
-        query = select(unit_sources.c.unit_seq, unit_sources.c.episode_seq).where(unit_sources.c.unit_seq.in_(some))
-        for unit, seq in connection.execute(query):
-            sources.setdefault(unit, []).append(seq)
+    sources = units.sources_of(connection, unit_seqs)
     found = of_messages(connection, {seq for own in sources.values() for seq in own}, now)
     return {unit: found[max(own)] for unit, own in sources.items() if found.keys() >= set(own)}
 

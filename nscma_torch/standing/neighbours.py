@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import torch
@@ -13,7 +13,6 @@ from nscma_torch.core.database.database import pages
 from nscma_torch.core.database.schema import episodes
 from nscma_torch.core.records import Scope
 from nscma_torch.episodic.index import packed_vectors, units
-from nscma_torch.episodic.index.unit_schema import unit_sources
 from nscma_torch.episodic.log import episodes as log
 
 
@@ -45,19 +44,11 @@ def _near(connection: Connection, similar: SimilarUnits, scope: Scope, k: int, s
         return ()
     stacked = torch.stack([torch.from_numpy(vector.copy()) for vector in vectors.values()])
     ranked = [unit for own in zip(*similar(scope, stacked, 2 * k), strict=True) for unit in own if unit >= 0]
-    of_unit = _episodes_of(connection, ranked)
-    order = [other for other in dict.fromkeys(of_unit[unit] for unit in ranked if unit in of_unit) if other != seq]
+    sources = units.sources_of(connection, set(ranked))
+    order = [other for other in dict.fromkeys(one for unit in ranked for one in sources.get(unit, ())) if other != seq]
     said = {}
     for some in pages([seq, *order]):
         query = select(episodes.c.seq, log.spoken_at(), episodes.c.encoded).where(episodes.c.seq.in_(some))
         said.update({row[0]: (row[1], row[2]) for row in connection.execute(query)})
     own = (said[seq][0], seq)
     return [other for other in order if other in said and (said[other][1] or (said[other][0], other) < own)][:k]
-
-
-def _episodes_of(connection: Connection, unit_seqs: Sequence[int]) -> Mapping[int, int]:
-    found: dict[int, int] = {}
-    for some in pages(sorted(set(unit_seqs))):
-        query = select(unit_sources.c.unit_seq, unit_sources.c.episode_seq).where(unit_sources.c.unit_seq.in_(some))
-        found.update((unit, seq) for unit, seq in connection.execute(query))
-    return found

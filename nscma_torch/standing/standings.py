@@ -35,7 +35,7 @@ class Effect(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Whether a message holds.
+    """The state of a message, with the reason.
 
     Attributes:
         by: the message that ended it, or that took away what it rests on; None if it holds.

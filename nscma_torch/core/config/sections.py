@@ -470,7 +470,7 @@ class FactsConfig(Section):
 
 
 class StandingConfig(Section):
-    """Whether what a message told still holds, after later messages."""
+    """Effects of later messages: what they end, void or ask to forget."""
 
     neighbours: int = Field(
         8,

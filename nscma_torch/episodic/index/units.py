@@ -193,6 +193,16 @@ def seqs_of_episode(connection: Connection, episode_seq: int, kind: str | None =
     return list(connection.execute(query if kind is None else query.where(units.c.kind == kind)).scalars())
 
 
+def sources_of(connection: Connection, seqs: Collection[int]) -> dict[int, list[int]]:
+    """Return the episodes (row numbers, ascending) that each of these units is derived from."""
+    found: dict[int, list[int]] = {}
+    for some in pages(sorted(seqs)):
+        query = select(unit_sources.c.unit_seq, unit_sources.c.episode_seq).where(unit_sources.c.unit_seq.in_(some))
+        for unit, episode in connection.execute(query.order_by(unit_sources.c.unit_seq, unit_sources.c.episode_seq)):
+            found.setdefault(unit, []).append(episode)
+    return found
+
+
 def active_chunks(connection: Connection, episode_seqs: Sequence[int]) -> dict[int, list[int]]:
     """Return the active chunks (row numbers, in order) by episode, for the given episodes that have any."""
     found: dict[int, list[int]] = {}
