@@ -33,7 +33,7 @@ LIGHT: dict[str, Any] = {
     "device": "cpu",
     "embedder": {"model": "hash"},
     "reading": {"model": "none"},
-    "standing": {"neighbours": 0},
+    "standing": {"neighbours": 0, "forget_requests": False},
     "facts": {"units": ["triple", "atomic_fact"]},  # all that a store can hold
 }
 

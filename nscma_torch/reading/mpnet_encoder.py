@@ -9,6 +9,7 @@ Legend: B rows, L tokens of the longest row, H heads, d width of the hidden stat
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -87,6 +88,16 @@ class MPNetEncoder(Encoder):
         mask: Tensor,  # [B, L] bool, False at padding
         passage: Tensor,  # [B, L] bool, True at the tokens after the question
     ) -> Tensor:  # [B, L, d]
+        *_, last = self.states(ids, mask, passage)
+        return last
+
+    def states(
+        self,
+        ids: Tensor,  # [B, L] int64
+        mask: Tensor,  # [B, L] bool, False at padding
+        passage: Tensor,  # [B, L] bool, True at the tokens after the question
+    ) -> Iterator[Tensor]:  # [B, L, d]
+        """Yield the hidden states of each layer, from the lowest; a layer is computed when it is asked for."""
         length = ids.shape[1]
         x: Tensor = self.norm(self.word(ids) + self.position.weight[:length] + passage.unsqueeze(-1) * self.passage)
         bias = self.relative(_buckets(length).to(ids.device)).permute(2, 0, 1)[None]  # [1, H, L, L]
@@ -97,7 +108,7 @@ class MPNetEncoder(Encoder):
             x, bias = x.to(dtype), bias.to(dtype)
         for layer in self.layers:
             x = layer(x, bias)
-        return x
+            yield x
 
     def write(self, weights: dict[str, Tensor], path: Path) -> None:
         save_file(quantized(weights), path, metadata={"encoder": NAME})

@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.errors import InvalidInputError, ModelError
 from nscma_torch.core.int8_tensors import dequantized
 from nscma_torch.core.locked_property import locked_cached_property
 from nscma_torch.core.tensor_files import all_tensors, open_tensors
@@ -82,6 +82,14 @@ class ReadResult:
     def kind(self) -> str:
         """Return the most likely kind of answer."""
         return KINDS[max(range(len(KINDS)), key=lambda i: self.kinds[i])]
+
+
+class TextStates(NamedTuple):
+    """The hidden states of a text and its passages in each layer, the tokens that aren't padding, and the passages'."""
+
+    layers: Tensor  # [layers, L, d] float32, on the CPU
+    mask: Tensor  # [L] bool
+    passage: Tensor  # [L] bool
 
 
 class Reader:
@@ -172,6 +180,21 @@ class Reader:
         """
         outputs = self._pairs(earlier, later, self.effects_model)
         return torch.stack([out.change for out in outputs]).softmax(-1)
+
+    @torch.no_grad()
+    def states(self, texts: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> Iterator[TextStates]:
+        """Yield the hidden states of each text with its passages, of which there is at least one, in order.
+
+        Raises `ModelError` if the encoder doesn't give the states of its layers.
+        """
+        if not isinstance(self.model.encoder, MPNetEncoder):
+            raise ModelError("this reader's encoder does not give the states of its layers: use the bundled reader")
+        device = self.model.token.weight.device
+        for text, own in zip(texts, passages, strict=True):
+            row = self._packer.rows(text, own)[0]
+            ids, mask, passage = (part.to(device) for part in padded_rows([row], self._multiple))
+            layers = [state[0].float().cpu() for state in self.model.encoder.states(ids, mask, passage)]
+            yield TextStates(torch.stack(layers), mask[0].cpu(), passage[0].cpu())
 
     @torch.no_grad()
     def _pairs(

@@ -40,7 +40,11 @@ class KnowingReader(WordReader):
 def open_with(open_memory: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Memory]:
     def opened(word: str, effects: Mapping[tuple[str, str], str], name: str = "store.db") -> Memory:
         reading = put_in_place(KnowingReader(word, effects), monkeypatch, 0.1)
-        config: dict[str, Any] = {"reading": reading, "standing": {"neighbours": 8}, "gate": {"rule": "everything"}}
+        config: dict[str, Any] = {
+            "reading": reading,
+            "standing": {"neighbours": 8, "forget_requests": False},
+            "gate": {"rule": "everything"},
+        }
         return open_memory(name, config=config)
 
     return opened
@@ -125,52 +129,6 @@ def test_a_fact_whose_message_lost_its_ground_is_in_doubt(open_with: Callable[..
     tell(memory, home, first=3)  # told again
     (fact,) = memory.facts(user_id="ada", now=NOW + timedelta(days=30))
     assert not fact.in_doubt and ask(memory, "Where does Ysolde live?").short == "Kilkenny"
-
-
-@pytest.mark.parametrize("model", ["none", "bundled"])
-def test_what_a_message_asks_to_forget_is_hidden(
-    model: str, open_memory: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reading = {"model": model, **put_in_place(WordReader("4471"), monkeypatch, 0.1)}
-    memory = open_memory(config={"reading": {**reading, "model": model}})
-    code, other, request = tell(
-        memory, "The gate code is 4471.", "The gate is green.", "Please forget what I said about the gate code."
-    )
-    assert [hit.text for hit in memory.search("gate code", user_id="ada", now=NOW + timedelta(days=30))].count(
-        "The gate code is 4471."
-    ) == 0
-    *_, deletion = memory.history(code, user_id="ada")
-    assert (deletion.event, deletion.reason) == ("DELETE", f"message {request} asks to forget it")
-    assert [event.event for event in memory.history(other, user_id="ada")] == ["ADD"]
-    assert memory.restore(code, user_id="ada")
-
-
-def test_nobody_else_and_no_setting_off_forgets(open_memory: Callable[..., Memory]) -> None:
-    memory = open_memory(config={"standing": {"forget_requests": False}})
-    (code, _) = tell(memory, "The gate code is 4471.", "Please forget what I said about the gate code.")
-    assert [event.event for event in memory.history(code, user_id="ada")] == ["ADD"]
-    memory = open_memory("other.db")
-    theirs = {"role": "user", "name": "Tom", "content": "The gate code is 4471."}
-    mine = {"role": "user", "name": "Ann", "content": "Please forget what I said about the gate code."}
-    code, _ = (added.id for added in memory.add([theirs, mine], user_id="ada", now=NOW))
-    assert [event.event for event in memory.history(code, user_id="ada")] == ["ADD"]
-
-
-def test_forget_that_message_hides_the_one_before(open_memory: Callable[..., Memory]) -> None:
-    memory = open_memory()
-    first, second, _ = (
-        added.id
-        for added in memory.add(
-            [
-                {"role": "user", "content": text}
-                for text in ("I like tea.", "My PIN is 1234.", "Oops. Forget that message.")
-            ],
-            user_id="ada",
-            now=NOW,
-        )
-    )
-    assert [event.event for event in memory.history(first, user_id="ada")] == ["ADD"]
-    assert [event.event for event in memory.history(second, user_id="ada")] == ["ADD", "DELETE"]
 
 
 def test_a_caller_tells_what_a_message_depends_on(open_with: Callable[..., Memory]) -> None:
