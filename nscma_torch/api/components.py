@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from nscma_torch.answering.fact_qa import FactQA
     from nscma_torch.answering.reader_qa import ReaderQA
     from nscma_torch.api.background import BackgroundWorker
+    from nscma_torch.api.forget_requests import ForgetFollower
     from nscma_torch.curator.derived.derivations import Derivations
     from nscma_torch.curator.sleep import Sleeper
     from nscma_torch.extraction.read_ahead import ReadMany
@@ -288,13 +289,31 @@ class Components(Models):
     def message_effects(self) -> MessageEffects | None:
         """Return the part that reads how messages bear on similar ones; None if it is off or there is no reader."""
         from nscma_torch.standing.effect_reader import EffectReader
+        from nscma_torch.standing.likely_pairs import LikelyPairs
         from nscma_torch.standing.message_effects import MessageEffects
 
         section = self.config.standing
         if not section.neighbours or self.config.reading.model == "none":
             return None
-        reader = EffectReader(self.readers.reader, section.effect)
-        return MessageEffects(self.database, reader, self._similar, section.neighbours)
+        likely = LikelyPairs.load()
+        return MessageEffects(
+            self.database,
+            EffectReader(self.readers.reader, section.effect),
+            self._similar,
+            section.neighbours,
+            likely if likely.embedder == self.embedder.fingerprint else None,
+        )
+
+    @locked_cached_property
+    def forget_follower(self) -> ForgetFollower | None:
+        """Return the part that hides what messages ask to forget; None if it is off or there is no bundled reader."""
+        if not self.config.standing.forget_requests or self.config.reading.model != "bundled":
+            return None
+        from nscma_torch.api.forget_requests import ForgetFollower
+        from nscma_torch.reading.forget_requests import ForgetRequests
+
+        requests = ForgetRequests(self.readers.reader, lambda: self.embedder.fingerprint)
+        return ForgetFollower(self, self.editor, requests)
 
     def _similar(self, scope: Scope, vectors: Tensor, k: int) -> Sequence[Sequence[int]]:
         from nscma_torch.search.search_bounds import Bounds

@@ -1,6 +1,7 @@
 """Read how new messages bear on similar ones: which they end, and what rests on what.
 
-A message is compared with the messages whose vectors are most similar to its own. If it ends or voids one of them, it
+A message is compared with the messages whose vectors are most similar to its own, unless both vectors tell that no
+effect is likely (`likely_pairs`). If it ends or voids one of them, it
 is compared with the neighbours of that one as well: "I handed in my laptop" is similar to "I work at Lumora", and that
 to "tram 7 takes me to the office".
 """
@@ -19,10 +20,11 @@ from nscma_torch.standing.standings import ENDS, RENEWS, RESTS, VOIDS, Effect
 from nscma_torch.text.scripts import script
 
 Pair = tuple[int, int]  # row numbers, the earlier message first
+Likely = Callable[[Collection[Pair]], Collection[Pair]]  # those of the pairs that are worth reading
 Neighbours = Callable[[int], Collection[int]]  # the row numbers of the messages most similar to one
 
 RESTING = 0.5  # least probability that a message rests on another; of .5 to .65 on two development authors
-_LONGEST = 600  # characters of a message that are compared
+LONGEST = 600  # characters of a message that are compared
 
 
 class EffectReader:
@@ -39,7 +41,11 @@ class EffectReader:
         self._least = least
 
     def read(
-        self, new: Sequence[int], said: Callable[[Collection[int]], Mapping[int, Episode]], near: Neighbours
+        self,
+        new: Sequence[int],
+        said: Callable[[Collection[int]], Mapping[int, Episode]],
+        near: Neighbours,
+        likely: Likely = lambda pairs: pairs,
     ) -> list[NewEffect]:
         """Return the effects between new messages and their neighbours.
 
@@ -47,13 +53,16 @@ class EffectReader:
             new: row numbers of the messages.
             said: loads messages by row number.
             near: returns the neighbours of a message, which it may be compared with.
+            likely: chooses the pairs of neighbours to compare.
         """
         found: dict[Pair, NewEffect] = {}
         seen: set[Pair] = set()
         wanted = {(seq, other) for seq in new for other in near(seq)}
-        for _ in range(2):
+        for hop in range(2):
             pairs = self._pairs(wanted, said) - seen
             seen |= pairs
+            if not hop:  # what rests on an ended message is often not similar to the one that ends it
+                pairs = set(likely(pairs))
             for own in self._classified(sorted(pairs), said):
                 found[own.effect.earlier, own.effect.later] = own
             gone = {e.effect.earlier: e.effect.later for e in found.values() if e.effect.kind in {*ENDS, VOIDS}}
@@ -77,10 +86,9 @@ class EffectReader:
         if not pairs:
             return
         episodes = said({seq for pair in pairs for seq in pair})
-        earlier = [f"{_speaker(episodes[a])}: {episodes[a].text[:_LONGEST]}" for a, _ in pairs]
+        earlier = [f"{_speaker(episodes[a])}: {episodes[a].text[:LONGEST]}" for a, _ in pairs]
         later = [
-            [InputPassage(episodes[b].text[:_LONGEST], _speaker(episodes[b]), episodes[b].occurred_at)]
-            for _, b in pairs
+            [InputPassage(episodes[b].text[:LONGEST], _speaker(episodes[b]), episodes[b].occurred_at)] for _, b in pairs
         ]
         for (a, b), likely in zip(pairs, self._reader().changes(earlier, later).tolist(), strict=True):
             kind, probability = likeliest(dict(zip(CHANGES, likely, strict=True)))

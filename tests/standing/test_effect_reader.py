@@ -85,3 +85,14 @@ def test_replies_documents_questions_and_chinese_are_not_compared() -> None:
 
 def test_an_unlikely_effect_is_left_out() -> None:
     assert effects(PairReader({(TEXTS[1], TEXTS[4]): "ends"}, 0.4), [4], {4: [1]}) == set()
+
+
+def test_unlikely_pairs_are_not_read_but_what_rests_on_an_ended_message_is() -> None:
+    reader = PairReader({(TEXTS[1], TEXTS[4]): "ends", (TEXTS[2], TEXTS[4]): "voids"})
+    said = {number: episode(number, text) for number, text in TEXTS.items()}
+    near = {4: (1, 3), 1: (2,)}
+    found = EffectReader(lambda: reader, 0.5).read(
+        [4], lambda seqs: {seq: said[seq] for seq in seqs}, lambda seq: near.get(seq, ()), lambda _: [(1, 4)]
+    )
+    assert (TEXTS[3], TEXTS[4]) not in reader.pairs
+    assert {own.effect for own in found} == {Effect(1, 4, "ends"), Effect(2, 4, "voids")}
