@@ -82,6 +82,7 @@ class AsyncMemory:
     merge = mirrored(Memory.merge)
     sleep = mirrored(Memory.sleep)
     feedback = mirrored(Memory.feedback)
+    due = mirrored(Memory.due)
     profile = mirrored(Memory.profile)
     derived = mirrored(Memory.derived)
     add_skill = mirrored(Memory.add_skill)

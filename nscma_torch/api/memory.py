@@ -44,6 +44,7 @@ from nscma_torch.core.records import (
     Answer,
     CuratorDecision,
     DerivedKind,
+    Due,
     Episode,
     EraseReceipt,
     Fact,
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from nscma_torch.ingest.replay import Redecision
     from nscma_torch.search.store_module import StoreModule
 
+MOST_DAYS = 366  # that `Memory.due` looks ahead
 _log = logging.getLogger("nscma")
 
 
@@ -183,7 +185,7 @@ class Memory:
             with self.components.database.write(scope.user_id) as connection:
                 new = episodes.seqs_of(connection, scope.user_id, [own.id for own in added if own.event == "ADD"])
                 effects.tell_rests(connection, scope.user_id, new, grounds)
-        self._forget_requested(added, checked, scope, recorded_at)
+        self._follow_requests(added, checked, scope, recorded_at)
         return added
 
     def _grounds(
@@ -229,20 +231,16 @@ class Memory:
             recorded_at = clock(now)
             checked = [checked_message(message, self.config.limits, recorded_at) for message in as_messages(batch)]
             added = self.components.writer.add(checked, scope, recorded_at=recorded_at, infer=infer, progress=progress)
-            self._forget_requested(added, checked, scope, recorded_at)
+            self._follow_requests(added, checked, scope, recorded_at)
             yield from added
 
-    def _forget_requested(
+    def _follow_requests(
         self, added: Sequence[Added], messages: Sequence[CheckedMessage], scope: Scope, now: datetime
     ) -> None:
         """Hide what new messages ask to forget, if `standing.forget_requests` is on."""
-        from nscma_torch.api.forget_requests import asks_to_forget, follow
-
-        if not self.config.standing.forget_requests:
-            return
-        for own, message in zip(added, messages, strict=True):
-            if own.event == "ADD" and asks_to_forget(message.message.role, message.message.content):
-                follow(self.components, self.components.editor, scope, own.id, now=now)
+        follower = self.components.forget_follower
+        if follower is not None:
+            follower.follow(scope, added, messages, now=now)
 
     def update(
         self,
@@ -620,9 +618,11 @@ class Memory:
                 statuses=fact_views.EVERY if archived else fact_views.BELIEVED,
                 ids=chosen,
             )
+            at = clock(now) if known_at is None else parse_timestamp(known_at)
             if not past:
-                at = clock(now)
-                found = fact_views.with_doubts(connection, user_id, fact_views.holding(found, at), at)
+                found = fact_views.holding(found, at)
+            if as_of is None and not archived:
+                found = fact_views.with_doubts(connection, user_id, found, at)
         return found
 
     def related_facts(
@@ -659,6 +659,22 @@ class Memory:
         scope, schema = Scope(user_id, agent_id), self.components.relations
         with self.components.database.read(scope.user_id) as connection:
             return fact_views.timeline(connection, scope, schema, subject, relation, topic)
+
+    def due(
+        self, *, user_id: str, agent_id: str | None = None, days: int = 7, now: datetime | None = None
+    ) -> list[Due]:
+        """Return what falls due from today to `days` days later, by day: what messages name a day for, or a repetition
+        ("choir every Tuesday").
+
+        What a later message ended, moved or fulfilled is left out. English only; at most 366 days.
+        """
+        from nscma_torch.standing.due import due
+
+        scope, at = Scope(user_id, agent_id), clock(now)
+        if not 0 <= checked_instance(days, int, "days") <= MOST_DAYS:
+            raise InvalidInputError(f"days must be from 0 to {MOST_DAYS}, got {days}")
+        with self.components.database.read(scope.user_id) as connection:
+            return due(connection, scope, now=at, days=days)
 
     def conflicts(self, *, user_id: str, agent_id: str | None = None) -> list[tuple[Fact, ...]]:
         """Return the unresolved contradictions, each as a tuple of conflicting facts."""
@@ -720,17 +736,19 @@ class Memory:
         with self.components.database.write(user) as connection:
             take_feedback(connection, user, memory_id, helpful=useful, at=clock(now), timed=timed)
 
-    def profile(self, *, user_id: str, agent_id: str | None = None) -> list[ProfileLine]:
+    def profile(self, *, user_id: str, agent_id: str | None = None, now: datetime | None = None) -> list[ProfileLine]:
         """Return the user's profile: dated lines with the ids of their facts, then the portrait and insights.
+
+        A line whose facts are all in doubt says so.
 
         Portrait and insights (sections [daily] and [insights]) carry the ids of the messages they are based on. Lines
         based on deleted or corrected messages are omitted.
         """
         from nscma_torch.curator.profile import standing_lines
 
-        scope = Scope(user_id, agent_id)
+        scope, at = Scope(user_id, agent_id), clock(now)
         with self.components.database.read(scope.user_id) as connection:
-            lines = standing_lines(connection, scope, self.components.relations)
+            lines = standing_lines(connection, scope, self.components.relations, at)
             known = [one for kind in profiles.DERIVED for one in derived_texts.of_scope(connection, scope, kind)]
         return lines + [
             ProfileLine(number, one.text, one.until.date(), (), one.episode_ids, one.confidence)

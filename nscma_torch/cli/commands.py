@@ -21,7 +21,7 @@ MODULES = {
     **dict.fromkeys(("log", "stats"), "status"),
     **dict.fromkeys(("sessions", "window"), "sessions"),
     "records": "records",
-    **dict.fromkeys(("facts", "conflicts", "undo", "merge", "sleep", "profile", "skills"), "facts"),
+    **dict.fromkeys(("facts", "due", "conflicts", "undo", "merge", "sleep", "profile", "skills"), "facts"),
     "derived": "derived",
     "tree": "tree",
     **dict.fromkeys(("export", "import", "copy", "reembed", "reextract", "replay", "retry", "demo"), "store"),

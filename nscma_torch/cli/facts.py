@@ -85,6 +85,28 @@ def _span(fact: Fact) -> str:
 
 
 @o.app.command()
+def due(
+    *,
+    days: Annotated[int, typer.Option("--days", "-d", min=0, max=366, help="How many days ahead.")] = 7,
+    user: o.User = o.USER,
+    agent: o.Agent = None,
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Show what falls due in the next days, from what the user told."""
+    with opened(store, config) as memory:
+        found = memory.due(user_id=user, agent_id=agent, days=days)
+    if json:
+        print_json(found)
+        return
+    for one in found:
+        say(f"{format_day(one.day)}  {plain(one.text)}  [dim]{short_id(one.memory_id)}[/]")
+    if not found:
+        say("nothing is due")
+
+
+@o.app.command()
 def conflicts(
     *,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of decisions.")] = 20,

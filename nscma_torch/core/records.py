@@ -321,6 +321,15 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Due:
+    """Something that falls due on a day, according to a sentence of a message."""
+
+    day: date
+    text: str
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileLine:
     """One line in a profile, true since `day` according to the facts with these ids. `number` is its position, from 0.
 

@@ -115,6 +115,16 @@ def changing(connection: Connection, seqs: Collection[int], now: int, limit: int
     return sorted(live, key=lambda seq: (-found[seq], seq))[:limit]
 
 
+def fulfilled(connection: Connection, seqs: Collection[int], now: int) -> set[int]:
+    """Return those of these messages (row numbers) whose matter a live message fulfils at `now` (microseconds)."""
+    found: dict[int, int] = {}
+    for some in pages(sorted(seqs)):
+        query = select(_M.earlier_seq, _M.later_seq).where(_M.earlier_seq.in_(some), _M.kind == "fulfils")
+        found.update((earlier, later) for earlier, later in connection.execute(query))
+    live = _said_at(connection, found.values(), now)
+    return {earlier for earlier, later in found.items() if later in live}
+
+
 class Told(NamedTuple):
     """The reason that a message doesn't hold: the id of the message behind it, and its time."""
 

@@ -1,4 +1,4 @@
-"""The six MCP tools. Models read their descriptions."""
+"""The seven MCP tools. Models read their descriptions."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.server.mcp.dispatcher import Dispatcher, Scope
 from nscma_torch.server.mcp.result_models import (
     AskResult,
+    DueEntry,
+    DueResult,
     FactsResult,
     ForgetResult,
     FoundPassage,
@@ -44,6 +46,7 @@ class Tools:
             (self.recall, "Recall passages"),
             (self.ask, "Ask the memory"),
             (self.facts, "List facts"),
+            (self.due, "List what falls due"),
             (self.forget, "Forget a message"),
             (self.history, "Show the history"),
         ):
@@ -120,6 +123,14 @@ class Tools:
             return FactsResult(facts=shown, left_out=len(every) - len(shown))
 
         return await self._dispatcher.call("facts", found)
+
+    async def due(self, days: Annotated[int, Field(ge=0, le=366, description="how many days ahead")] = 7) -> DueResult:
+        """List what falls due in the next days: appointments, deadlines and repetitions that the user told."""
+
+        def found(memory: Memory, scope: Scope) -> DueResult:
+            return DueResult(due=[DueEntry.of(one) for one in memory.due(**scope, days=days)])
+
+        return await self._dispatcher.call("due", found)
 
     async def forget(
         self,
