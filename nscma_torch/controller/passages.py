@@ -62,12 +62,13 @@ def shown_fact(fact: Fact) -> dict[str, str]:
 
 
 def fact_in_words(fact: Fact) -> str:
-    """Return a fact as a short sentence, with its end and status."""
+    """Return a fact as a short sentence, with its end, its status, and why it is in doubt."""
     topic = f" ({fact.topic})" if fact.topic else ""
     doubt = "" if fact.status == "active" else f" [{fact.status}]"
     until = "" if fact.valid_to is None else f", until {format_day(fact.valid_to.date())}"
+    reason = f" [{fact.in_doubt}]" if fact.in_doubt else ""
     said = f"{fact.subject} {fact.relation.replace('_', ' ')}{topic} {fact.object}{until}{doubt}"
-    return clipped(said, 60)
+    return clipped(said, 60) + reason
 
 
 def shown_text(text: DerivedText, words: int) -> dict[str, str | int]:

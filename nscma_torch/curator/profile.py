@@ -18,6 +18,7 @@ from nscma_torch.episodic.log import episodes, streams
 from nscma_torch.reading.relations import Schema
 from nscma_torch.semantic.notes import is_note
 from nscma_torch.semantic.store import entities, facts, namespaces
+from nscma_torch.semantic.timeline.fact_views import with_doubts
 from nscma_torch.semantic.triples import sentence
 from nscma_torch.text.names import name_key
 
@@ -84,16 +85,22 @@ def profile_lines(known: Collection[_Known], schema: Schema, settings: CuratorCo
     return [_line(number, own, schema) for number, own in enumerate(chosen)]
 
 
-def standing_lines(connection: Connection, scope: Scope, schema: Schema) -> list[ProfileLine]:
-    """Return the profile without lines that are based on facts deleted, corrected or ended since it was written."""
+def standing_lines(connection: Connection, scope: Scope, schema: Schema, now: datetime) -> list[ProfileLine]:
+    """Return the profile without lines that are based on facts deleted, corrected or ended since it was written.
+
+    A line whose facts are all in doubt at `now` gives the reason.
+    """
     written = profiles.of_scope(connection, scope)
     ids = {fact_id for line in written for fact_id in line.fact_ids}
-    held = {fact.id: fact for fact in facts.select_facts(connection, scope, ids=ids, statuses=("active",))}
+    active = list(facts.select_facts(connection, scope, ids=ids, statuses=("active",)))
+    held = {fact.id: fact for fact in with_doubts(connection, scope.user_id, active, now)}
     lines: list[ProfileLine] = []
     for line in written:
         own = [held[fact_id] for fact_id in line.fact_ids if fact_id in held]
         if own:
             text = line.text if len(own) == len(line.fact_ids) else _text(own, schema)
+            if all(fact.in_doubt for fact in own):
+                text = f"{text} ({own[-1].in_doubt})"
             lines.append(replace(line, number=len(lines), text=text, fact_ids=tuple(fact.id for fact in own)))
     return lines
 

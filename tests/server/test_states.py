@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,16 +13,26 @@ from typing import Any
 import pytest
 
 pytest.importorskip("fastapi")
+pytest.importorskip("mcp")
 
 import torch
+from mcp import Client
 from typer.testing import CliRunner
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.cli import app as cli
 from nscma_torch.compat.mem0 import Memory as Mem0
+from nscma_torch.core.config import UpstreamConfig
 from nscma_torch.core.errors import NotFoundError
 from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import CHANGES
+from nscma_torch.server.access import Principal
+from nscma_torch.server.mcp.dispatcher import Dispatcher, McpCaller
+from nscma_torch.server.mcp.serving import memory_server
+from nscma_torch.server.proxy.chat_request import UserTurn
+from nscma_torch.server.proxy.recalling import TurnRecall
+from nscma_torch.server.tokens import RIGHTS
+from nscma_torch.server.work import CallPool
 from tests.helpers.word_reader import WordReader, put_in_place
 from tests.server.conftest import serving
 
@@ -33,7 +44,7 @@ CONFIG: dict[str, Any] = {
     "device": "cpu",
     "embedder": {"model": "hash"},
     "gate": {"rule": "everything"},
-    "standing": {"neighbours": 8},
+    "standing": {"neighbours": 8, "forget_requests": False},
 }
 
 
@@ -117,6 +128,36 @@ def in_mem0(memory: Memory, own: str, *_: Any) -> Mapping[str, Callable[[], obje
     }
 
 
+def in_mcp(memory: Memory, own: str, *_: Any) -> Mapping[str, Callable[[], object]]:
+    def used(tool: str, **arguments: Any) -> str:
+        async def opened() -> Memory:
+            return memory
+
+        async def call() -> str:
+            pool = CallPool(2, 8)
+            caller = McpCaller(Principal("ada", frozenset(RIGHTS), "stdio"))
+            server = memory_server(Dispatcher(opened, pool, pool, lambda _: caller))
+            async with Client(server) as client:
+                got = await client.call_tool(tool, arguments)
+            pool.close()
+            return json.dumps(got.structured_content)
+
+        return asyncio.run(call())
+
+    return {
+        "search": lambda: used("recall", query=QUESTION).replace('"in_doubt"', ""),
+        "ask": lambda: json.loads(used("ask", question=QUESTION))["answer"],
+        "facts": lambda: used("facts"),
+        "history": lambda: used("history", id=own),
+    }
+
+
+def in_the_proxy(memory: Memory, *_: Any) -> Mapping[str, Callable[[], object]]:
+    turn = UserTurn(QUESTION, QUESTION, None, "", "0", "chat")
+    recall = TurnRecall(memory, UpstreamConfig(facts=0))
+    return {"proxy": lambda: recall.only("ada", turn, ["key"], datetime.now(UTC)).block.text}
+
+
 def on_the_command_line(_: Memory, own: str, __: Any, store: Path, config: Path) -> Mapping[str, Callable[[], object]]:
     def run(*words: str) -> str:
         where = ["--store", str(store), "--config", str(config), "--user", "ada"]
@@ -149,7 +190,7 @@ def test_each_read_shows_what_the_page_says(
     toml = tmp_path / "config.toml"
     toml.write_text("".join(_lines(config)), encoding="utf-8")
     with serving(memory, tmp_path / "tokens") as served:
-        for interface in (in_python, in_rest, in_mem0, on_the_command_line):
+        for interface in (in_python, in_rest, in_mem0, in_mcp, in_the_proxy, on_the_command_line):
             reads = interface(memory, own, served.client, tmp_path / "store.db", toml)  # type: ignore[operator]
             shown = {}
             for read, call in reads.items():

@@ -21,11 +21,14 @@ _COMMA = 1  # tokens between two entries
 
 @dataclass(frozen=True, slots=True)
 class ShownPassage:
-    """The shown part of a message: its text from `start` to `end`."""
+    """The shown part of a message: its text from `start` to `end`. `outdated` is the day since which it is
+    past or in doubt, if it is.
+    """
 
     episode: Episode
     start: int
     end: int
+    outdated: str = ""
 
     @property
     def text(self) -> str:
@@ -103,4 +106,5 @@ def _entry(one: Fact | ShownPassage) -> dict[str, str]:
         return {"since": shown["day"], "fact": shown["text"]}
     episode = one.episode
     who = episode.source or episode.name or episode.role
-    return {"who": who, "day": format_time(episode.occurred_at), "text": one.text}
+    shown = {"who": who, "day": format_time(episode.occurred_at), "text": one.text}
+    return {**shown, "past or in doubt since": one.outdated} if one.outdated else shown

@@ -12,11 +12,14 @@ from typing import Any
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.config import UpstreamConfig
+from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.records import Episode, Hit
 from nscma_torch.episodic.log import episodes
 from nscma_torch.episodic.log.turns import ECHO
 from nscma_torch.server.proxy.block_text import Block, ShownPassage, fitting
 from nscma_torch.server.proxy.chat_request import UserTurn
+from nscma_torch.standing import effects
+from nscma_torch.text.calendar.timestamps import format_day
 
 RECALLED = "recalled"  # metadata of a user turn: what its block showed
 EXCHANGE = "exchange"  # metadata of a reply: the key of its exchange, which is asked for again where a client retries
@@ -151,7 +154,13 @@ class TurnRecall:
         facts = [known[one] for one in choice.facts if one in known]
         quoted = [id for id, _, _ in choice.passages]
         there = self._there(user_id, [*quoted, *(source for fact in facts for source in fact.episode_ids)])
-        passages = [ShownPassage(there[id], start, end) for id, start, end in choice.passages if id in there]
+        with self._memory.components.database.read(user_id) as connection:
+            doubts = effects.of_episodes(connection, user_id, [id for id in quoted if id in there], to_micros(at))
+        passages = [
+            ShownPassage(there[id], start, end, format_day(doubts[id].at.date()) if id in doubts else "")
+            for id, start, end in choice.passages
+            if id in there
+        ]
         stated = [fact for fact in facts if not there.keys().isdisjoint(fact.episode_ids)]
         embedder = self._memory.components.new_embedder
         return fitting(stated, passages, self._settings.tokens, embedder.count_tokens)
