@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,8 @@ def test_what_commands_print_is_what_the_page_says(tmp_path: Path, monkeypatch: 
     for command in ("sessions", "window", "records", "tree", "stats", "facts", "sleep", "derived"):
         printed(command)
     assert printed("profile"), "a line, with its day"
+    printed("add", "--text", f"The form is due on {date.today() + timedelta(days=2)}.")
+    assert printed("due"), "something, with its day"
     decisions = printed("conflicts")
     assert isinstance(decisions, dict)
     printed("undo", decisions["decisions"][0]["id"])

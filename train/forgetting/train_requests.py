@@ -5,7 +5,8 @@
 
 Run at the root of a checkout. `train/forgetting` has a file per author, a line per message:
 `{"forget": true, "earlier", "message", "targets"}`, where `targets` are places in `earlier`, or
-`{"forget": false, "message"}`. `--evaluate` trains without each author in turn and prints what is recognised of that
+`{"forget": false, "message"}`. Requests in histories, most of which are worded directly ("please forget what I said
+about …"), are read beside them. `--evaluate` trains without each author in turn and prints what is recognised of that
 author's requests and of other messages.
 """
 
@@ -30,6 +31,7 @@ from nscma_torch.reading.reader import Reader
 from nscma_torch.text.embedders.embedder import load_embedder
 from train.reader.chat_files import read_chat
 
+_BEFORE = 6  # messages of a history before a request
 _SURE = (0.3, 0.5, 0.8)  # probabilities of the message meant at which `--evaluate` counts
 _SHOWN = (0.5, 0.7, 0.8, 0.9)  # probabilities at which `--evaluate` counts
 
@@ -67,6 +69,24 @@ def labelled(rows: Sequence[Mapping[str, Any]], reader: Reader, embedder: Embedd
 def rows_of(file: Path) -> list[dict[str, Any]]:
     """Read an author's labelled messages."""
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def of_histories(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the requests in histories (`eval/experiments/state/histories.py`), with the speaker's messages before."""
+    for file in sorted(folder.rglob("history-*.json")):
+        table = json.loads(file.read_text(encoding="utf-8"))
+        said = table["messages"]
+        for one in (own for own in table["deletions"] if own.get("said")):
+            request = said[one["after"] - 1]
+            places = [i for i in range(one["after"] - 1) if said[i]["name"] == request["name"]]
+            target = one["message"] - 1
+            near = sorted({target, *[i for i in places if i != target][-_BEFORE:]})
+            yield {
+                "forget": True,
+                "message": request["content"],
+                "earlier": [said[i]["content"] for i in near],
+                "targets": [near.index(target)],
+            }
 
 
 def ordinary(folder: Path, every: int) -> Iterator[dict[str, Any]]:
