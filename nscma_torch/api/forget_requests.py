@@ -7,6 +7,7 @@ can be restored.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import torch
@@ -40,20 +41,21 @@ class ForgetFollower:
 
     def follow(
         self, scope: Scope, added: Sequence[Added], messages: Sequence[CheckedMessage], *, now: datetime
-    ) -> list[str]:
-        """Hide what the new ones among added messages ask to forget; return the ids of the hidden messages.
+    ) -> list[Added]:
+        """Hide what the new ones among added messages ask to forget; return them with the ids of the hidden messages.
 
         The history of each gives the message as the reason. Only earlier messages by the same speaker are hidden, and
         none if nothing fits.
         """
-        hidden: list[str] = []
+        followed: list[Added] = []
         for own, message in zip(added, messages, strict=True):
-            said = message.message
+            said, told = message.message, []
             if own.event == "ADD" and said.role == "user" and self._asks(scope, own.id, said.content):
-                if told := self._told(scope, own.id):
-                    self._editor.delete(scope.user_id, told, at=now, reason=f"message {own.id} asks to forget it")
-                hidden += told
-        return hidden
+                told = self._told(scope, own.id)
+            if told:
+                self._editor.delete(scope.user_id, told, at=now, reason=f"message {own.id} asks to forget it")
+            followed.append(replace(own, hidden=tuple(told)) if told else own)
+        return followed
 
     def _asks(self, scope: Scope, memory_id: str, text: str) -> bool:
         with self._parts.database.read(scope.user_id) as connection:

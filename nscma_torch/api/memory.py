@@ -185,8 +185,7 @@ class Memory:
             with self.components.database.write(scope.user_id) as connection:
                 new = episodes.seqs_of(connection, scope.user_id, [own.id for own in added if own.event == "ADD"])
                 effects.tell_rests(connection, scope.user_id, new, grounds)
-        self._follow_requests(added, checked, scope, recorded_at)
-        return added
+        return self._follow_requests(added, checked, scope, recorded_at)
 
     def _grounds(
         self, ids: Sequence[str], messages: Sequence[CheckedMessage], scope: Scope, recorded_at: datetime
@@ -231,16 +230,14 @@ class Memory:
             recorded_at = clock(now)
             checked = [checked_message(message, self.config.limits, recorded_at) for message in as_messages(batch)]
             added = self.components.writer.add(checked, scope, recorded_at=recorded_at, infer=infer, progress=progress)
-            self._follow_requests(added, checked, scope, recorded_at)
-            yield from added
+            yield from self._follow_requests(added, checked, scope, recorded_at)
 
     def _follow_requests(
-        self, added: Sequence[Added], messages: Sequence[CheckedMessage], scope: Scope, now: datetime
-    ) -> None:
+        self, added: list[Added], messages: Sequence[CheckedMessage], scope: Scope, now: datetime
+    ) -> list[Added]:
         """Hide what new messages ask to forget, if `standing.forget_requests` is on."""
         follower = self.components.forget_follower
-        if follower is not None:
-            follower.follow(scope, added, messages, now=now)
+        return added if follower is None else follower.follow(scope, added, messages, now=now)
 
     def update(
         self,

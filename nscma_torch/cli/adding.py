@@ -100,6 +100,8 @@ def add(
     decided = f"{counts['written']} written, {counts['deferred']} deferred"
     noun = "message" if counts["added"] == 1 else "messages"
     say(f"added {counts['added']} {noun} to {plain(name_of(store))}: {decided}{known}")
+    if asked := [memory_id for one in results for memory_id in one.hidden]:
+        say(f"hidden, as asked: {' '.join(asked)}; `nscma restore ID` brings one back")
     if len(results) == 1 and results[0].decision is not None:
         say(f"{results[0].id}  {plain(results[0].decision.reason)}")
 

@@ -111,7 +111,8 @@ class ServedMemory:
             progress(sum(map(_size, batch)))
             for one in json.loads(found)["results"]:
                 decision = one["decision"]
-                yield Added(one["id"], one["event"], one["text"], None if decision is None else Decision(**decision))
+                known = None if decision is None else Decision(**decision)
+                yield Added(one["id"], one["event"], one["text"], known, tuple(one.get("hidden", ())))
 
     def flush(self, *, progress: Callable[[int], None]) -> int:  # noqa: ARG002 - the server does not report progress
         """Run background jobs like `Memory.flush`, alongside the server's own worker."""

@@ -545,13 +545,15 @@ def unquoted(text: str, quotes: int) -> str:
 class Added:
     """Result of adding one message: `event` is ADD, or NOOP if the idempotency key was used before.
 
-    `decision` is None for such a retry and with `infer=False`.
+    `decision` is None for such a retry and with `infer=False`. `hidden` has the ids of the messages that are hidden
+    because this one asks to forget them.
     """
 
     id: str
     event: Literal["ADD", "NOOP"]
     text: str
     decision: Decision | None
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Added
 
 NOW = datetime(2026, 4, 1, 10, tzinfo=UTC)
 CODE, GATE, REQUEST = "The gate code is 4471.", "The gate is green.", "Please forget what I said about the gate code."
 READS = {"reading": {"model": "bundled"}, "standing": {"neighbours": 0}}
 
 
-def tell(memory: Memory, *texts: str, name: str | None = None, day: int = 0) -> list[str]:
+def add(memory: Memory, *texts: str, name: str | None = None, day: int = 0) -> list[Added]:
     said = [{"role": "user", "name": name, "content": text} for text in texts]
     at = NOW + timedelta(days=day)
-    return [added.id for added in memory.add(said, user_id="ada", timestamp=at, now=at)]
+    return memory.add(said, user_id="ada", timestamp=at, now=at)
+
+
+def tell(memory: Memory, *texts: str, name: str | None = None, day: int = 0) -> list[str]:
+    return [added.id for added in add(memory, *texts, name=name, day=day)]
 
 
 def events(memory: Memory, memory_id: str) -> list[str]:
@@ -26,7 +31,9 @@ def events(memory: Memory, memory_id: str) -> list[str]:
 
 def test_what_a_message_asks_to_forget_is_hidden_until_it_is_restored(open_memory: Callable[..., Memory]) -> None:
     memory = open_memory(config=READS)
-    code, gate, request = tell(memory, CODE, GATE, REQUEST)
+    added = add(memory, CODE, GATE, REQUEST)
+    code, gate, request = (one.id for one in added)
+    assert [one.hidden for one in added] == [(), (), (code,)]
     hits = memory.search("gate code", user_id="ada", now=NOW + timedelta(days=30))
     assert CODE not in [hit.text for hit in hits]
     *_, deletion = memory.history(code, user_id="ada")

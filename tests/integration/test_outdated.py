@@ -150,3 +150,14 @@ def test_a_caller_tells_what_a_message_depends_on(open_with: Callable[..., Memor
     with pytest.raises(InvalidInputError, match="can only depend on earlier ones"):
         memory.add("My coat is there, too.", user_id="ada", timestamp=NOW, now=at, depends_on=[own.id])
     assert len(memory.get_all(user_id="ada", now=at + timedelta(days=30))) == messages
+
+
+def test_a_line_of_the_profile_in_doubt_says_so(open_with: Callable[..., Memory]) -> None:
+    home, lease = "I live in Kilkenny.", "The landlord sold the house over my head."
+    memory = open_with("zebra", {(home, lease): "voids"})
+    tell(memory, home, lease)
+    memory.sleep(user_id="ada", now=NOW + timedelta(days=25))
+    (line,) = memory.profile(user_id="ada", now=NOW + timedelta(days=30))
+    assert "Kilkenny" in line.text and "(in doubt since 2 April 2026" in line.text
+    (line,) = memory.profile(user_id="ada", now=NOW)
+    assert "in doubt" not in line.text

@@ -69,6 +69,7 @@ class RememberResult(BaseModel):
 
     id: str
     stored: bool = Field(description="false if the key already exists and nothing was added")
+    hidden: tuple[str, ...] = Field(description="ids of messages that are hidden because this text asks to forget them")
 
 
 class RecallResult(Quoting):
