@@ -23,7 +23,7 @@ from nscma_torch.reading.forget_requests import ForgetRequests
 from nscma_torch.search.search_bounds import Bounds
 from nscma_torch.text.messages import CheckedMessage
 
-ASKED = 0.7  # least probability of a request; with an author left out .72 of requests reach it
+ASKED = 0.6  # least probability of a request; with an author left out .76 of requests reach it
 MEANT = 0.3  # least probability that a request means the likeliest of the messages before it
 MEANT_BEFORE = 0.8  # the same of an older message: there are many that are alike
 ALSO_MEANT = 0.8  # the same of further messages

@@ -163,6 +163,7 @@ def main() -> None:
         file.stem: labelled(rows_of(file), reader, embedder)
         for file in sorted(Path(config["requests"]).glob("*.jsonl"))
     }
+    authors["histories"] = labelled(list(of_histories(Path(config["histories"]))), reader, embedder)
     usual = labelled(list(ordinary(Path(config["ordinary"]), config["every"])), reader, embedder)
     layers = ForgetLayers(embedder.dimension, embedder.fingerprint)
     if not arguments.evaluate:
