@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,7 +69,8 @@ class ReadResult:
 
     `spans` are possible answers, best first. `answerable` is the probability that the passages answer the question.
     `evidence` has the probability of each passage to support the answer, 0 if it wasn't read. `kinds` and `stances`
-    have the probability of each of `KINDS` and `STANCES` for the answer.
+    have the probability of each of `KINDS` and `STANCES` for the answer. `summary` is that of `Outputs`, [4d], from the
+    bundled reader only.
     """
 
     spans: tuple[ReadSpan, ...]
@@ -77,6 +78,7 @@ class ReadResult:
     evidence: tuple[float, ...]
     kinds: tuple[float, ...]
     stances: tuple[float, ...] = ()
+    summary: Tensor | None = field(default=None, compare=False, repr=False)
 
     @property
     def kind(self) -> str:
@@ -162,9 +164,13 @@ class Reader:
             if len(rows) > 1
         }
         again = dict(zip(joined, zip(joined.values(), self._outputs(list(joined.values())), strict=True), strict=True))
+        last = [again.get(number, rows[0] if rows else None) for number, rows in enumerate(first)]
+        found = [_reading(own, rows, final) for own, rows, final in zip(passages, first, last, strict=True)]
+        if self._load_effects is None:  # not the bundled reader
+            return found
         return [
-            _reading(own, rows, again.get(number, rows[0] if rows else None))
-            for number, (own, rows) in enumerate(zip(passages, first, strict=True))
+            one if final is None else replace(one, summary=final[1].summary)
+            for one, final in zip(found, last, strict=True)
         ]
 
     def stances(self, statements: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> Tensor:
@@ -285,8 +291,8 @@ def _reading(
 ) -> ReadResult:
     """Return the result for the last row read, with the evidence from all rows."""
     if last is None:
-        likeliest = tuple(tuple(float(i == 0) for i in range(len(names))) for names in (KINDS, STANCES))
-        return ReadResult((), 0.0, (), *likeliest)
+        kinds, stances = (tuple(float(i == 0) for i in range(len(names))) for names in (KINDS, STANCES))
+        return ReadResult((), 0.0, (), kinds, stances)
     evidence = [0.0] * len(passages)
     for row, out in rows:
         for part, end in zip(row.parts, row.ends, strict=True):

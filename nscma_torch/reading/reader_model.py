@@ -34,7 +34,7 @@ def probability_of_effect(changes: Tensor) -> Tensor:  # [n, len(CHANGES)]
 
 
 class Outputs(NamedTuple):
-    """Logits for spans and evidence at each token, and for the classes of each row."""
+    """Logits for spans and evidence at each token, and for the classes of each row; and its hidden states in short."""
 
     first: Tensor  # [B, L]
     last: Tensor  # [B, L]
@@ -43,6 +43,9 @@ class Outputs(NamedTuple):
     kind: Tensor  # [B, len(KINDS)]
     stance: Tensor  # [B, len(STANCES)]
     change: Tensor  # [B, len(CHANGES)]
+    # The states of the first token, and the means weighted by the shares of evidence, first and last tokens: [B, 4d];
+    # empty unless the encoder `pools_evidence`.
+    summary: Tensor = torch.empty(0)
 
 
 class Encoder(nn.Module, ABC):
@@ -105,9 +108,12 @@ class ReaderModel(nn.Module):
     ) -> Outputs:
         x = self.encoder(ids, mask, passage)
         first, last, evidence = self.token(x).float().unbind(-1)
-        whole = self.pool(x[:, 0])
+        whole, summary = self.pool(x[:, 0]), x.new_empty(len(x), 0)
         if self.encoder.pools_evidence:
-            whole = whole + self.context(self._of_evidence(x, evidence, ids, passage))
+            told = self._of_evidence(x, evidence, ids, passage)
+            whole = whole + self.context(told)
+            spans = (_weighted(x, logits, passage) for logits in (first, last))
+            summary = torch.cat([x[:, 0], told, *spans], 1)
         whole = torch.tanh(whole)
         return Outputs(
             first,
@@ -117,6 +123,7 @@ class ReaderModel(nn.Module):
             self.kind(whole).float(),
             self.stance(whole).float(),
             self.change(whole).float(),
+            summary.float(),
         )
 
     def _of_evidence(
@@ -128,9 +135,7 @@ class ReaderModel(nn.Module):
     ) -> Tensor:  # [B, d]
         """Return the mean hidden state at the passages' ends, weighted by the softmax of their evidence."""
         ends = passage & (ids == self.encoder.separator)
-        ends[:, 0] |= ~ends.any(1)  # a row without passages
-        weight = evidence.masked_fill(~ends, -torch.inf).softmax(-1)
-        return (weight.to(x.dtype).unsqueeze(1) @ x)[:, 0]
+        return _weighted(x, evidence, ends)
 
     def trained(self) -> dict[str, nn.Parameter]:
         """Return the trainable parameters by their names in a weights file."""
@@ -159,3 +164,17 @@ class ReaderModel(nn.Module):
         places = {id(parameter): name for name, parameter in self.named_parameters()}
         unset = {places[id(p)]: weights[name] for name, p in own.items() if p.is_meta}
         self.load_state_dict(unset, strict=False, assign=True)
+
+
+def _weighted(
+    x: Tensor,  # [B, L, d]
+    logits: Tensor,  # [B, L]
+    at: Tensor,  # [B, L] bool
+) -> Tensor:  # [B, d]
+    """Return the mean hidden state at some tokens, weighted by the softmax of their logits; the first token's if there
+    is none.
+    """
+    at = at.clone()
+    at[:, 0] |= ~at.any(1)
+    weight = logits.masked_fill(~at, -torch.inf).softmax(-1)
+    return (weight.to(x.dtype).unsqueeze(1) @ x)[:, 0]

@@ -6,9 +6,10 @@ import math
 from dataclasses import replace
 
 import pytest
+import torch
 
-from nscma_torch.reading.confidence import ANSWERABLE, CORRECT, confidence, features_of
-from nscma_torch.reading.reader import ReadResult, ReadSpan
+from nscma_torch.reading.confidence import ANSWERABLE, CORRECT, StateLayers, bundled_layers, confidence, features_of
+from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import KINDS
 from nscma_torch.reading.short_answer import ShortAnswer
@@ -25,7 +26,7 @@ def read(kind: str = "span", share: float = 0.6) -> ReadResult:
 def test_the_features_are_those_of_the_answer() -> None:
     found = ShortAnswer("900", 0, "span", "read")
     own = features_of(read(), found, PASSAGES, 0.25)
-    assert own.keys() == CORRECT.keys()
+    assert own.keys() == CORRECT.keys() | ANSWERABLE.keys()
     assert own["answerable"] == pytest.approx(math.log(9)) and own["kind"] == pytest.approx(math.log(9))
     assert own["evidence"] == pytest.approx(math.log(0.3 / 0.7)), "of the passage that holds the answer"
     assert own["lead"] == pytest.approx(math.log(4) - math.log(0.3 / 0.7))
@@ -42,7 +43,6 @@ def test_where_nothing_is_read_there_are_features_too() -> None:
 
 
 def test_the_weights_are_of_the_features_and_grow_with_what_speaks_for_an_answer() -> None:
-    assert ANSWERABLE.keys() < CORRECT.keys()
     found = ShortAnswer("950", 1, "span", "read")
     for weights in (CORRECT, ANSWERABLE):
         sure, unsure = (
@@ -50,3 +50,21 @@ def test_the_weights_are_of_the_features_and_grow_with_what_speaks_for_an_answer
             for own in (read(share=0.9), replace(read(share=0.3), answerable=0.1, evidence=(0.3, 0.1)))
         )
         assert 0 < unsure < sure < 1
+
+
+def test_hidden_states_count_where_the_reader_gives_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    layers = StateLayers(2)
+    for layer, told in ((layers.correct, 1.0), (layers.answerable, -3.0)):
+        torch.nn.init.constant_(layer.weight, told)
+        torch.nn.init.zeros_(layer.bias)
+    monkeypatch.setattr("nscma_torch.reading.confidence.bundled_layers", lambda: layers)
+    plain, known = (features_of(own, None, PASSAGES, 0.0) for own in (read(), replace(read(), summary=torch.ones(2))))
+    assert (plain["states_correct"], plain["states_answerable"]) == (0.0, 0.0)
+    assert (known["states_correct"], known["states_answerable"]) == (2.0, -6.0)
+    assert confidence(known, CORRECT) > confidence(plain, CORRECT)
+    assert confidence(known, ANSWERABLE) < confidence(plain, ANSWERABLE)
+
+
+def test_the_bundled_layers_are_of_the_bundled_reader() -> None:
+    (own,) = Reader.from_pretrained().read(["Where does Ana live?"], [[InputPassage("I moved to Porto", "Ana")]])
+    assert own.summary is not None and own.summary.shape == (bundled_layers().correct.in_features,)

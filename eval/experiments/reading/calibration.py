@@ -1,10 +1,11 @@
 """Fits the confidence of short answers (`nscma_torch/reading/confidence.py`), and measures it on other authors.
 
-    python -m eval.experiments.reading.calibration --fit DIR... --measure DIR... [--data DIR] [--json FILE]
+    python -m eval.experiments.reading.calibration --fit DIR... --measure DIR... [--data DIR] [--json FILE] [--out FILE]
 
 Each question of the chats in `--fit` is searched for and read; logistic regressions on the features give the weights of
 `CORRECT` (the short answer is right) and `ANSWERABLE` (the chat tells it). With `--data`, LoCoMo's even half is another
-set for `ANSWERABLE`, of the same weight; its category 5 is what was never told. For the chats in `--measure`, by
+set for `ANSWERABLE`, of the same weight; its category 5 is what was never told. `StateLayers`, linear in the reader's
+hidden states, are fitted to what these leave over, and written to `--out`. For the chats in `--measure`, by
 author: the calibration error of the first, the share of all questions that can be answered at 80 and 90 % accuracy, and
 for thresholds of the second how many questions stay silent, and how many unanswerable ones are answered.
 """
@@ -21,6 +22,8 @@ import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from eval.experiments.reading.conversation_files import Conversation
 from eval.experiments.reading.conversation_files import load as load_conversations
@@ -30,26 +33,30 @@ from eval.metrics.selective import calibration_error, coverage_at
 from eval.tasks.locomo import load as load_locomo
 from nscma_torch import Memory, Scope, load_config
 from nscma_torch.core.records import Answer, Usage
+from nscma_torch.core.tensor_files import save_module
 from nscma_torch.demo.short_answers import judge
-from nscma_torch.reading.confidence import ANSWERABLE, CORRECT, confidence
+from nscma_torch.reading.confidence import ANSWERABLE, CORRECT, StateLayers, confidence
 from nscma_torch.search.search_bounds import Bounds
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.82, 0.85, 0.9)
 _PENALTY = 1e-3  # of the squared weights of features in units of their deviation, for each example
 _STEPS = 50
+_STATES_PENALTY = 0.3  # of the squared weights of hidden states in units of their deviation; of .03 to 3 on two authors
+STATES = ("states_correct", "states_answerable")
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     """One question: the features of its reading, whether the answer is right, and whether the texts tell it.
 
-    `right` is None if there is no answer.
+    `right` is None if there is no answer. `summary` is the reader's hidden states in short, [4d], or None.
     """
 
     author: str
     features: Mapping[str, float]
     right: bool | None
     told: bool
+    summary: Tensor | None = None
 
 
 def of_conversation(conversation: Conversation, models: Models) -> Iterator[Point]:
@@ -57,10 +64,10 @@ def of_conversation(conversation: Conversation, models: Models) -> Iterator[Poin
     user, now = conversation.user, conversation.asked_at
     with stored(conversation, range(len(conversation.messages)), models) as (memory, _):
         for question in conversation.questions:
-            features, text = _read(memory, question.text, Bounds(Scope(user), now))
+            features, summary, text = _read(memory, question.text, Bounds(Scope(user), now))
             told = Answer(text or "", text is None, 0.5, (), (), Usage())
             right = None if text is None else judge(question.gold, told).short
-            yield Point(conversation.author, features, right, bool(question.gold.answers))
+            yield Point(conversation.author, features, right, bool(question.gold.answers), summary)
 
 
 def of_locomo(data: Path, models: Models) -> Iterator[Point]:
@@ -71,17 +78,19 @@ def of_locomo(data: Path, models: Models) -> Iterator[Point]:
             bounds = Bounds(Scope("reader"), chat.asked_at)
             for told, questions in ((True, chat.questions), (False, chat.unanswerable)):
                 for question in questions:
-                    yield Point("locomo", _read(memory, question.text, bounds)[0], None, told)
+                    features, summary, _ = _read(memory, question.text, bounds)
+                    yield Point("locomo", features, None, told, summary)
 
 
-def _read(memory: Memory, question: str, bounds: Bounds) -> tuple[Mapping[str, float], str | None]:
-    """Return the features of a reading, and its short answer, however unsure."""
+def _read(memory: Memory, question: str, bounds: Bounds) -> tuple[Mapping[str, float], Tensor | None, str | None]:
+    """Return the features of a reading, its hidden states in short, and its short answer, however unsure."""
     parts = memory.components
     if parts.reader_qa is None:
         raise SystemExit("there is no reader to calibrate: reading.model is 'none'")
     found = parts.retriever.retrieve(question, bounds, top_k=parts.config.reading.passages)
     attempt = parts.reader_qa.attempt(question, found.hits, user_id=bounds.scope.user_id, now=bounds.now)
-    return attempt.features, None if attempt.found is None else attempt.found.text
+    text = None if attempt.found is None else attempt.found.text
+    return attempt.features, attempt.read.result.summary, text
 
 
 def fitted(
@@ -102,6 +111,47 @@ def fitted(
         curve = (rows * (weight * share * (1 - share))[:, None]).T @ rows + penalty + 1e-9 * np.eye(len(names))
         found -= np.linalg.solve(curve, slope)
     return dict(zip(names, map(float, found / scale), strict=True))
+
+
+def fit_states(
+    layer: nn.Linear, sets: Sequence[tuple[Sequence[Point], Sequence[bool]]], weights: Mapping[str, float]
+) -> None:
+    """Fit a layer of `StateLayers` to what the weights of the features leave over; every set weighs the same."""
+    points = [point for own, _ in sets for point in own]
+    size = next(len(point.summary) for point in points if point.summary is not None)
+    nothing = torch.zeros(size)  # of a question for which nothing was found
+    states = torch.stack([nothing if point.summary is None else point.summary for point in points])
+    mean, deviation = states.mean(0), states.std(0) + 1e-2
+    normal = (states - mean) / deviation
+    truth = torch.tensor([float(t) for _, own in sets for t in own])
+    share = torch.tensor([1 / (len(sets) * len(own)) for _, own in sets for _ in own])
+    before = torch.tensor([sum(weights[name] * point.features[name] for name in weights) for point in points])
+    weight = torch.zeros(states.shape[1], requires_grad=True)
+    bias = torch.zeros(1, requires_grad=True)
+    optim = torch.optim.LBFGS([weight, bias], max_iter=300, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        optim.zero_grad()
+        each = binary_cross_entropy_with_logits(before + normal @ weight + bias, truth, reduction="none")
+        found = (share * each).sum() + _STATES_PENALTY * weight.square().sum()
+        torch.autograd.backward(found)
+        return found
+
+    optim.step(loss)  # type: ignore[no-untyped-call]
+    with torch.no_grad():
+        layer.weight.copy_((weight / deviation)[None])
+        layer.bias.copy_(bias - (mean / deviation) @ weight)
+
+
+def with_states(points: Sequence[Point], layers: StateLayers) -> list[Point]:
+    """Return the points with what the layers make of their hidden states."""
+    found = []
+    for point in points:
+        logits = [0.0, 0.0]
+        if point.summary is not None:
+            logits = [layer(point.summary).item() for layer in (layers.correct, layers.answerable)]
+        found.append(replace(point, features={**point.features, **dict(zip(STATES, logits, strict=True))}))
+    return found
 
 
 def by_author(points: Sequence[Point], correct: dict[str, float], answerable: dict[str, float]) -> Table:
@@ -151,6 +201,7 @@ def main() -> None:
     parser.add_argument("--measure", type=Path, nargs="+", required=True, help="chats, or folders of them")
     parser.add_argument("--data", type=Path, help="folder that holds locomo/")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the features of each question")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the layers on hidden states")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -160,13 +211,26 @@ def main() -> None:
         for paths in (arguments.fit, arguments.measure)
     )
     locomo = [] if arguments.data is None else list(of_locomo(arguments.data, models))
-    answered = [p for p in fit if p.right is not None]
-    correct = fitted([([p.features for p in answered], [bool(p.right) for p in answered])])
-    sets = [own for own in (fit, locomo) if own]
-    answerable = fitted([([p.features for p in own], [p.told for p in own]) for own in sets], ANSWERABLE)
     console = Console(width=120)
+    answered = [p for p in fit if p.right is not None]
+    is_right = [bool(p.right) for p in answered]
+    correct = fitted([([p.features for p in answered], is_right)], [name for name in CORRECT if name not in STATES])
+    sets = [own for own in (fit, locomo) if own]
+    alone = [name for name in ANSWERABLE if name not in STATES]
+    answerable = fitted([([p.features for p in own], [p.told for p in own]) for own in sets], alone)
     for name, weights in (("CORRECT", correct), ("ANSWERABLE", answerable)):
         console.print(f"{name} = { ({key: round(value, 3) for key, value in weights.items()}) }")
+    console.print(by_author(measured, correct, answerable), "(without hidden states)")
+    console.print(by_threshold(measured, answerable))
+    size = next((len(p.summary) for p in fit if p.summary is not None), 0)
+    if size:
+        layers = StateLayers(size)
+        fit_states(layers.correct, [(answered, is_right)], correct)
+        fit_states(layers.answerable, [(own, [p.told for p in own]) for own in sets], answerable)
+        fit, measured, locomo = (with_states(own, layers) for own in (fit, measured, locomo))
+        correct, answerable = {**correct, "states_correct": 1.0}, {**answerable, "states_answerable": 1.0}
+        if arguments.out is not None:
+            save_module(layers, arguments.out)
     console.print(by_author(measured, correct, answerable))
     console.print(by_threshold(measured, answerable))
     if locomo:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-from eval.experiments.reading.calibration import Point, by_author, by_threshold, fitted
-from nscma_torch.reading.confidence import CORRECT, confidence
+from eval.experiments.reading.calibration import Point, by_author, by_threshold, fit_states, fitted, with_states
+from nscma_torch.reading.confidence import CORRECT, StateLayers, confidence
 
 
 def features(**given: float) -> dict[str, float]:
@@ -49,3 +51,16 @@ def test_the_tables_count_answers_silences_and_inventions() -> None:
     assert rows["0.50"] == ("0.333", "0.333", "1.000")
     assert rows["0.80"] == ("0.333", "0.667", "1.000")
     assert confidence(points[3].features, weights) == pytest.approx(0.818, abs=1e-3)
+
+
+def test_hidden_states_explain_what_the_features_leave_over() -> None:
+    torch.manual_seed(0)
+    points = [Point("ada", features(), None, False, torch.randn(4)) for _ in range(400)]
+    points[0] = replace(points[0], summary=None)
+    told = [point.summary is not None and bool(point.summary[1] > 0) for point in points]
+    layers = StateLayers(4)
+    fit_states(layers.answerable, [(points, told)], {"intercept": 0.0})
+    known = with_states(points, layers)
+    assert known[0].features["states_answerable"] == 0.0
+    right = [(point.features["states_answerable"] > 0) == truth for point, truth in zip(known, told, strict=True)]
+    assert np.mean(right) > 0.9
