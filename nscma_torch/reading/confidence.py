@@ -1,9 +1,9 @@
 """Estimate whether a short answer is right, and whether the passages contain an answer at all.
 
 Both are logistic regressions on the reader's scores and the rank of the answer's passage (a calibrator over domains
-that the reader wasn't trained on: Kamath et al. 2020, "Selective question answering under domain shift"), and for the
-bundled reader also on its hidden states. Their weights are fitted by eval.experiments.reading.calibration on chats by
-authors of whom the reader has read nothing.
+that the reader wasn't trained on: Kamath et al. 2020, "Selective question answering under domain shift"), the second
+for the bundled reader also on its hidden states. Their weights are fitted by eval.experiments.reading.calibration on
+chats by authors of whom the reader has read nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from torch import Tensor, nn
+from torch import nn
 
 from nscma_torch.core.tensor_files import all_tensors, open_tensors
 from nscma_torch.reading.reader import ReadResult
@@ -38,7 +38,6 @@ CORRECT = {
     "others": -0.218,  # see `said_by_others`
     "rank": -0.295,  # log(1 + rank) of the answer's passage among the hits
     "words": -0.394,  # log(1 + words) of the best span
-    "states_correct": 1.0,  # logit that the hidden states add
 }
 # Without the kinds: how many questions of a kind have an answer depends on who asks.
 ANSWERABLE = {
@@ -50,23 +49,21 @@ ANSWERABLE = {
     "rival": -0.014,
     "kind": -0.207,
     "others": -3.221,
-    "states_answerable": 1.0,  # logit that the hidden states add
+    "states": 1.0,  # logit that the hidden states add
 }
 _LEAST = 1e-3  # of a share
 _FEATURES = tuple(dict.fromkeys([*CORRECT, *ANSWERABLE]))
 WEIGHTS = "confidence.safetensors"
 
 
-class StateLayers(nn.Module):
-    """Linear layers on `Outputs.summary`, [n, s]: what they add to the logits of `CORRECT` and `ANSWERABLE`, [n]."""
+class StateLayer(nn.Linear):
+    """What `Outputs.summary`, [n, s], adds to the logit of `ANSWERABLE`, [n, 1]."""
 
     def __init__(self, size: int) -> None:
-        super().__init__()
-        self.correct = nn.Linear(size, 1)
-        self.answerable = nn.Linear(size, 1)
+        super().__init__(size, 1)
 
     @classmethod
-    def load(cls, path: Path) -> StateLayers:
+    def load(cls, path: Path) -> StateLayer:
         """Load weights that were written by `save_module`.
 
         Raises:
@@ -76,16 +73,16 @@ class StateLayers(nn.Module):
         missing = f"no weights for the confidence of answers at {path}: install nscma-torch again"
         with open_tensors(path, "weights for the confidence of answers of this version", missing=missing) as file:
             tensors = all_tensors(file)
-            layers = cls(tensors["correct.weight"].shape[1])
-            layers.load_state_dict(tensors)
-        return layers.eval().requires_grad_(False)
+            layer = cls(tensors["weight"].shape[1])
+            layer.load_state_dict(tensors)
+        return layer.eval().requires_grad_(False)
 
 
 @cache
-def bundled_layers() -> StateLayers:
-    """Return the bundled layers."""
+def bundled_layer() -> StateLayer:
+    """Return the bundled layer."""
     with resources.as_file(resources.files("nscma_torch.reading") / "weights" / WEIGHTS) as path:
-        return StateLayers.load(path)
+        return StateLayer.load(path)
 
 
 def confidence(features: Mapping[str, float], weights: Mapping[str, float]) -> float:
@@ -119,16 +116,9 @@ def features_of(
         others,
         0.0 if passage is None else math.log1p(passages[passage].rank),
         0.0 if best is None else math.log1p(len(best.text.split())),
-        *_of_states(read.summary),
+        0.0 if read.summary is None else bundled_layer()(read.summary).item(),
     )
     return dict(zip(_FEATURES, values, strict=True))
-
-
-def _of_states(summary: Tensor | None) -> tuple[float, float]:
-    if summary is None:
-        return 0.0, 0.0
-    layers = bundled_layers()
-    return layers.correct(summary).item(), layers.answerable(summary).item()
 
 
 def logit(probability: float) -> float:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from nscma_torch.reading.confidence import ANSWERABLE, CORRECT, StateLayers, bundled_layers, confidence, features_of
+from nscma_torch.reading.confidence import ANSWERABLE, CORRECT, StateLayer, bundled_layer, confidence, features_of
 from nscma_torch.reading.reader import Reader, ReadResult, ReadSpan
 from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import KINDS
@@ -53,18 +53,16 @@ def test_the_weights_are_of_the_features_and_grow_with_what_speaks_for_an_answer
 
 
 def test_hidden_states_count_where_the_reader_gives_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    layers = StateLayers(2)
-    for layer, told in ((layers.correct, 1.0), (layers.answerable, -3.0)):
-        torch.nn.init.constant_(layer.weight, told)
-        torch.nn.init.zeros_(layer.bias)
-    monkeypatch.setattr("nscma_torch.reading.confidence.bundled_layers", lambda: layers)
+    layer = StateLayer(2)
+    torch.nn.init.constant_(layer.weight, -3.0)
+    torch.nn.init.zeros_(layer.bias)
+    monkeypatch.setattr("nscma_torch.reading.confidence.bundled_layer", lambda: layer)
     plain, known = (features_of(own, None, PASSAGES, 0.0) for own in (read(), replace(read(), summary=torch.ones(2))))
-    assert (plain["states_correct"], plain["states_answerable"]) == (0.0, 0.0)
-    assert (known["states_correct"], known["states_answerable"]) == (2.0, -6.0)
-    assert confidence(known, CORRECT) > confidence(plain, CORRECT)
+    assert (plain["states"], known["states"]) == (0.0, -6.0)
     assert confidence(known, ANSWERABLE) < confidence(plain, ANSWERABLE)
+    assert confidence(known, CORRECT) == confidence(plain, CORRECT)
 
 
-def test_the_bundled_layers_are_of_the_bundled_reader() -> None:
+def test_the_bundled_layer_is_of_the_bundled_reader() -> None:
     (own,) = Reader.from_pretrained().read(["Where does Ana live?"], [[InputPassage("I moved to Porto", "Ana")]])
-    assert own.summary is not None and own.summary.shape == (bundled_layers().correct.in_features,)
+    assert own.summary is not None and own.summary.shape == (bundled_layer().in_features,)

@@ -4,8 +4,8 @@
 
 Each question of the chats in `--fit` is searched for and read; logistic regressions on the features give the weights of
 `CORRECT` (the short answer is right) and `ANSWERABLE` (the chat tells it). With `--data`, LoCoMo's even half is another
-set for `ANSWERABLE`, of the same weight; its category 5 is what was never told. `StateLayers`, linear in the reader's
-hidden states, are fitted to what these leave over, and written to `--out`. For the chats in `--measure`, by
+set for `ANSWERABLE`, of the same weight; its category 5 is what was never told. `StateLayer`, linear in the reader's
+hidden states, is fitted to what the second leaves over, and written to `--out`. For the chats in `--measure`, by
 author: the calibration error of the first, the share of all questions that can be answered at 80 and 90 % accuracy, and
 for thresholds of the second how many questions stay silent, and how many unanswerable ones are answered.
 """
@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from eval.experiments.reading.conversation_files import Conversation
@@ -35,14 +35,14 @@ from nscma_torch import Memory, Scope, load_config
 from nscma_torch.core.records import Answer, Usage
 from nscma_torch.core.tensor_files import save_module
 from nscma_torch.demo.short_answers import judge
-from nscma_torch.reading.confidence import ANSWERABLE, CORRECT, StateLayers, confidence
+from nscma_torch.reading.confidence import ANSWERABLE, CORRECT, StateLayer, confidence
 from nscma_torch.search.search_bounds import Bounds
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.82, 0.85, 0.9)
 _PENALTY = 1e-3  # of the squared weights of features in units of their deviation, for each example
 _STEPS = 50
 _STATES_PENALTY = 0.3  # of the squared weights of hidden states in units of their deviation; of .03 to 3 on two authors
-STATES = ("states_correct", "states_answerable")
+STATES = "states"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,9 @@ def fitted(
 
 
 def fit_states(
-    layer: nn.Linear, sets: Sequence[tuple[Sequence[Point], Sequence[bool]]], weights: Mapping[str, float]
+    layer: StateLayer, sets: Sequence[tuple[Sequence[Point], Sequence[bool]]], weights: Mapping[str, float]
 ) -> None:
-    """Fit a layer of `StateLayers` to what the weights of the features leave over; every set weighs the same."""
+    """Fit the layer to what the weights of the features leave over; every set weighs the same."""
     points = [point for own, _ in sets for point in own]
     size = next(len(point.summary) for point in points if point.summary is not None)
     nothing = torch.zeros(size)  # of a question for which nothing was found
@@ -143,15 +143,10 @@ def fit_states(
         layer.bias.copy_(bias - (mean / deviation) @ weight)
 
 
-def with_states(points: Sequence[Point], layers: StateLayers) -> list[Point]:
-    """Return the points with what the layers make of their hidden states."""
-    found = []
-    for point in points:
-        logits = [0.0, 0.0]
-        if point.summary is not None:
-            logits = [layer(point.summary).item() for layer in (layers.correct, layers.answerable)]
-        found.append(replace(point, features={**point.features, **dict(zip(STATES, logits, strict=True))}))
-    return found
+def with_states(points: Sequence[Point], layer: StateLayer) -> list[Point]:
+    """Return the points with what the layer makes of their hidden states."""
+    logits = [0.0 if point.summary is None else layer(point.summary).item() for point in points]
+    return [replace(p, features={**p.features, STATES: own}) for p, own in zip(points, logits, strict=True)]
 
 
 def by_author(points: Sequence[Point], correct: dict[str, float], answerable: dict[str, float]) -> Table:
@@ -201,7 +196,7 @@ def main() -> None:
     parser.add_argument("--measure", type=Path, nargs="+", required=True, help="chats, or folders of them")
     parser.add_argument("--data", type=Path, help="folder that holds locomo/")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the features of each question")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the layers on hidden states")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the layer on hidden states")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -214,9 +209,9 @@ def main() -> None:
     console = Console(width=120)
     answered = [p for p in fit if p.right is not None]
     is_right = [bool(p.right) for p in answered]
-    correct = fitted([([p.features for p in answered], is_right)], [name for name in CORRECT if name not in STATES])
+    correct = fitted([([p.features for p in answered], is_right)])
     sets = [own for own in (fit, locomo) if own]
-    alone = [name for name in ANSWERABLE if name not in STATES]
+    alone = [name for name in ANSWERABLE if name != STATES]
     answerable = fitted([([p.features for p in own], [p.told for p in own]) for own in sets], alone)
     for name, weights in (("CORRECT", correct), ("ANSWERABLE", answerable)):
         console.print(f"{name} = { ({key: round(value, 3) for key, value in weights.items()}) }")
@@ -224,13 +219,12 @@ def main() -> None:
     console.print(by_threshold(measured, answerable))
     size = next((len(p.summary) for p in fit if p.summary is not None), 0)
     if size:
-        layers = StateLayers(size)
-        fit_states(layers.correct, [(answered, is_right)], correct)
-        fit_states(layers.answerable, [(own, [p.told for p in own]) for own in sets], answerable)
-        fit, measured, locomo = (with_states(own, layers) for own in (fit, measured, locomo))
-        correct, answerable = {**correct, "states_correct": 1.0}, {**answerable, "states_answerable": 1.0}
+        layer = StateLayer(size)
+        fit_states(layer, [(own, [p.told for p in own]) for own in sets], answerable)
+        measured, locomo = with_states(measured, layer), with_states(locomo, layer)
+        answerable = {**answerable, STATES: 1.0}
         if arguments.out is not None:
-            save_module(layers, arguments.out)
+            save_module(layer, arguments.out)
     console.print(by_author(measured, correct, answerable))
     console.print(by_threshold(measured, answerable))
     if locomo:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from eval.experiments.reading.calibration import Point, by_author, by_threshold, fit_states, fitted, with_states
-from nscma_torch.reading.confidence import CORRECT, StateLayers, confidence
+from nscma_torch.reading.confidence import CORRECT, StateLayer, confidence
 
 
 def features(**given: float) -> dict[str, float]:
@@ -58,9 +58,9 @@ def test_hidden_states_explain_what_the_features_leave_over() -> None:
     points = [Point("ada", features(), None, False, torch.randn(4)) for _ in range(400)]
     points[0] = replace(points[0], summary=None)
     told = [point.summary is not None and bool(point.summary[1] > 0) for point in points]
-    layers = StateLayers(4)
-    fit_states(layers.answerable, [(points, told)], {"intercept": 0.0})
-    known = with_states(points, layers)
-    assert known[0].features["states_answerable"] == 0.0
-    right = [(point.features["states_answerable"] > 0) == truth for point, truth in zip(known, told, strict=True)]
+    layer = StateLayer(4)
+    fit_states(layer, [(points, told)], {"intercept": 0.0})
+    known = with_states(points, layer)
+    assert known[0].features["states"] == 0.0
+    right = [(point.features["states"] > 0) == truth for point, truth in zip(known, told, strict=True)]
     assert np.mean(right) > 0.9
