@@ -39,6 +39,8 @@ from nscma_torch.core.jobs import jobs
 from nscma_torch.core.optional_parts import RecordRows, SkillRows
 from nscma_torch.core.protocols import Embedder, LanguageTasks, SurpriseModel
 from nscma_torch.core.records import (
+    DUE_AHEAD,
+    DUE_MOST,
     KEEP,
     Added,
     Answer,
@@ -81,7 +83,6 @@ if TYPE_CHECKING:
     from nscma_torch.ingest.replay import Redecision
     from nscma_torch.search.store_module import StoreModule
 
-MOST_DAYS = 366  # that `Memory.due` looks ahead
 _log = logging.getLogger("nscma")
 
 
@@ -658,18 +659,18 @@ class Memory:
             return fact_views.timeline(connection, scope, schema, subject, relation, topic)
 
     def due(
-        self, *, user_id: str, agent_id: str | None = None, days: int = 7, now: datetime | None = None
+        self, *, user_id: str, agent_id: str | None = None, days: int = DUE_AHEAD, now: datetime | None = None
     ) -> list[Due]:
         """Return what falls due from today to `days` days later, by day: what messages name a day for, or a repetition
         ("choir every Tuesday").
 
-        What a later message ended, moved or fulfilled is left out. English only; at most 366 days.
+        What a later message ended, moved or fulfilled is left out. English only; at most a year.
         """
         from nscma_torch.standing.due import due
 
         scope, at = Scope(user_id, agent_id), clock(now)
-        if not 0 <= checked_instance(days, int, "days") <= MOST_DAYS:
-            raise InvalidInputError(f"days must be from 0 to {MOST_DAYS}, got {days}")
+        if not 0 <= checked_instance(days, int, "days") <= DUE_MOST:
+            raise InvalidInputError(f"days must be from 0 to {DUE_MOST}, got {days}")
         with self.components.database.read(scope.user_id) as connection:
             return due(connection, scope, now=at, days=days)
 

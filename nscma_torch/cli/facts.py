@@ -10,6 +10,7 @@ from nscma_torch.cli import options as o
 from nscma_torch.cli.ids import full_id, short_id
 from nscma_torch.cli.output import at, errors, hint_at_others, opened, plain, print_json, say
 from nscma_torch.cli.progress import jobs_done
+from nscma_torch.core.records import DUE_AHEAD, DUE_MOST
 from nscma_torch.text.calendar.timestamps import format_day
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _span(fact: Fact) -> str:
 @o.app.command()
 def due(
     *,
-    days: Annotated[int, typer.Option("--days", "-d", min=0, max=366, help="How many days ahead.")] = 7,
+    days: Annotated[int, typer.Option("--days", "-d", min=0, max=DUE_MOST, help="How many days ahead.")] = DUE_AHEAD,
     user: o.User = o.USER,
     agent: o.Agent = None,
     store: o.Store = o.STORE,

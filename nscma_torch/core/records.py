@@ -320,6 +320,9 @@ class Fact:
     in_doubt: str = ""
 
 
+DUE_AHEAD, DUE_MOST = 7, 366  # days that `Memory.due` looks ahead: by default, and at most
+
+
 @dataclass(frozen=True, slots=True)
 class Due:
     """Something that falls due on a day, according to a sentence of a message."""

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from nscma_torch.api.operations import OPERATIONS
 from nscma_torch.core.errors import InvalidInputError
+from nscma_torch.core.records import DUE_AHEAD, DUE_MOST
 from nscma_torch.server.mcp.dispatcher import Dispatcher, Scope
 from nscma_torch.server.mcp.result_models import (
     AskResult,
@@ -124,7 +125,9 @@ class Tools:
 
         return await self._dispatcher.call("facts", found)
 
-    async def due(self, days: Annotated[int, Field(ge=0, le=366, description="how many days ahead")] = 7) -> DueResult:
+    async def due(
+        self, days: Annotated[int, Field(ge=0, le=DUE_MOST, description="how many days ahead")] = DUE_AHEAD
+    ) -> DueResult:
         """List what falls due in the next days: appointments, deadlines and repetitions that the user told."""
 
         def found(memory: Memory, scope: Scope) -> DueResult:
