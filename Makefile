@@ -117,6 +117,9 @@ prove: $(MEASURING) $(PEERS:%=.venv-%/.ready) $(CHROMA)/.ready test-vllm test-ti
 	$(RUN) -m eval.experiments.reading.calibration --fit train/reader/chats/calibration --measure train/reader/chats/dev --data $(DATA)
 	$(RUN) -m eval.experiments.state.state_questions --histories eval/data/state/dev
 	$(RUN) -m eval.experiments.state.effect_scores --state train/reader/state/dev
+	$(RUN) -m eval.experiments.state.state_rivals --histories eval/data/state/test
+	$(RUN) -m eval.experiments.state.forget_requests --requests train/forgetting/test
+	$(RUN) -m eval.experiments.state.due_days --histories eval/data/due/test
 	$(RUN) -m train.records.train_types --evaluate
 	$(RUN) -m eval.experiments.hierarchy.cam_cost --data $(DATA) --cache $(CACHE) --out $(CACHE)
 	$(RUN) -m eval.experiments.retrieval.retrieval_table --data $(DATA) --cache $(CACHE) --peer-python $(CHROMA)/bin/python --kinds chunk \
