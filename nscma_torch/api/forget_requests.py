@@ -25,7 +25,7 @@ from nscma_torch.text.messages import CheckedMessage
 
 ASKED = 0.6  # least probability of a request; with an author left out .76 of requests reach it
 MEANT = 0.3  # least probability that a request means the likeliest of the messages before it
-MEANT_BEFORE = 0.8  # the same of an older message: there are many that are alike
+MEANT_BEFORE = 0.5  # the same of an older message: there are many that are alike
 ALSO_MEANT = 0.8  # the same of further messages
 _BEFORE = 6  # messages before a request
 _SEARCHED = 20  # older ones among which a message is found

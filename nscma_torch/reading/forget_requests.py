@@ -8,6 +8,7 @@ only these are read. English only.
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Sequence
 from importlib import resources
@@ -25,6 +26,12 @@ from nscma_torch.text.scripts import script
 
 SUSPECTED = 0.02  # least probability by the vector alone at which a message is read
 LAYERS = (2, 3, 4)  # of the reader, from 0, whose mean states tell a request; the last one whether it means a message
+# "Don't forget what I said" asks for the opposite, in nearly the same words: that is not left to the layers.
+_KEPT = re.compile(
+    r"\b(?:do\s+not|don['’]?t|never|mustn['’]?t|can['’]?t|won['’]?t|didn['’]?t)\s+(?:you\s+)?(?:ever\s+|please\s+)?"
+    r"(?:forget|delete|erase|wipe|remove)\b",
+    re.IGNORECASE,
+)
 _LONGEST = 2000  # characters of a message that are read
 
 
@@ -93,7 +100,7 @@ class ForgetRequests:
 
     def asked(self, text: str) -> float:
         """Return the probability that a message asks to forget something that was said."""
-        if script(text) != "latin":
+        if script(text) != "latin" or _KEPT.search(text):
             return 0.0
         logit: Tensor = self.layers.asked(message_features(self._reader(), [text]))
         return logit.sigmoid().item()
