@@ -57,7 +57,7 @@ WEIGHTS = "confidence.safetensors"
 
 
 class StateLayer(nn.Linear):
-    """What `Outputs.summary`, [n, s], adds to the logit of `ANSWERABLE`, [n, 1]."""
+    """Adds to the logit of `ANSWERABLE`, [n, 1], from `Outputs.summary`, [n, s]."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size, 1)

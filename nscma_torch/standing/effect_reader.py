@@ -72,7 +72,7 @@ class EffectReader:
     def _pairs(self, wanted: Iterable[Pair], said: Callable[[Collection[int]], Mapping[int, Episode]]) -> set[Pair]:
         """Return the pairs of messages that can bear on each other, in the order they were said."""
         episodes = said({seq for pair in wanted for seq in pair})
-        telling = {seq: one for seq, one in episodes.items() if _tells(one)}
+        telling = {seq: one for seq, one in episodes.items() if tells(one.role, one.text)}
         pairs = set()
         for one, other in wanted:
             if one != other and one in telling and other in telling:
@@ -106,9 +106,9 @@ def likeliest(likely: Mapping[str, float]) -> tuple[str, float]:
     return max(group, key=group.__getitem__), sum(group.values())
 
 
-def _tells(episode: Episode) -> bool:
+def tells(role: str, text: str) -> bool:
     """Return True if a message may state something that the reader can read: it only knows English."""
-    return episode.role == "user" and script(episode.text) == "latin" and not only_asks(episode.text)
+    return role == "user" and script(text) == "latin" and not only_asks(text)
 
 
 def _speaker(episode: Episode) -> str:

@@ -24,14 +24,11 @@ from nscma_torch.core.protocols import Embedder
 from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.reading.reader_model import CHANGES
-from nscma_torch.reading.turn_forms import only_asks
-from nscma_torch.standing.effect_reader import LONGEST, RESTING, likeliest
+from nscma_torch.standing.effect_reader import LONGEST, RESTING, likeliest, tells
 from nscma_torch.standing.likely_pairs import LikelyPairs, features
 from nscma_torch.standing.standings import RESTS
 from nscma_torch.text.embedders.embedder import load_embedder
-from nscma_torch.text.scripts import script
 from train.reader.chat_files import read_chat
-from train.reader.dialogue_text import Message
 
 _SHARES = (0.2, 0.3, 0.4, 0.5, 0.6)  # of the pairs, for which the share of effects is printed
 
@@ -49,7 +46,9 @@ def labelled(files: Iterable[Path], reader: Reader, embedder: Embedder, neighbou
     """Pair the messages of chats, and label the pairs with the reader."""
     earlier, later, effect, stored = [], [], [], []
     for file in files:
-        said = sorted((one for one in read_chat(file).messages if _tells(one)), key=lambda one: one.said_at)
+        said = sorted(
+            (one for one in read_chat(file).messages if tells(one.role, one.text)), key=lambda one: one.said_at
+        )
         if len(said) < 2:
             continue
         vectors = embedder.embed([one.text for one in said]).cpu().float()
@@ -96,10 +95,6 @@ def set_threshold(pairs: LikelyPairs, data: Labelled, share: float) -> str:
     pairs.threshold.fill_(logits[order[int(share * len(order))]].item())
     found = data.stored[order].double().cumsum(0) / data.stored.sum()
     return ", ".join(f"{part}: {found[int(part * len(order)) - 1]:.3f}" for part in _SHARES)
-
-
-def _tells(message: Message) -> bool:
-    return message.role == "user" and script(message.text) == "latin" and not only_asks(message.text)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What other memories answer to the questions of `state_questions`.
+"""Ask other memories the questions of `state_questions`.
 
     python -m eval.experiments.state.state_rivals --histories DIR... [--systems NAME...] [--url URL] [--every N]
 

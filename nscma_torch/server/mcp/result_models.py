@@ -149,7 +149,7 @@ class ProfileResult(Quoting):
 
 
 class DueEntry(BaseModel):
-    """What falls due on a day, in the user's words."""
+    """Something that falls due on a day, in the user's words."""
 
     day: str
     text: str
@@ -162,7 +162,7 @@ class DueEntry(BaseModel):
 
 
 class DueResult(Quoting):
-    """What falls due in the next days, by day."""
+    """List of what falls due in the next days, by day."""
 
     due: list[DueEntry]
 

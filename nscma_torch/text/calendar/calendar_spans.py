@@ -119,3 +119,11 @@ def easter(year: int) -> date:
     weekday = (2 * (century % 4) + 2 * (rest // 4) - rest % 4 - moon + 32) % 7
     month = (moon + weekday + 90) // 25
     return date(year, month, (moon + weekday + month + 19) % 32)
+
+
+def later_day(day: date, unit: str, count: int) -> date:
+    """Return the day that is some days, weeks, months or years later; the last of a month that has no such day."""
+    if unit in ("day", "week"):
+        return day + timedelta(days=count * (7 if unit == "week" else 1))
+    first, last = shifted_month(day, count * (12 if unit == "year" else 1))
+    return min(first + timedelta(days=day.day - 1), last)

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 
-from nscma_torch.text.calendar.calendar_spans import shifted_month
+from nscma_torch.text.calendar.calendar_spans import later_day, shifted_month
 from nscma_torch.text.calendar.dates import DateMention, find_dates
 from nscma_torch.text.calendar.tense import direction
 from nscma_torch.text.calendar.time_limits import time_limit
@@ -96,7 +96,7 @@ def _once(sentence: str, said: datetime) -> Iterator[date]:
     found += [(*m.span("day"), _next_numbered(today, _number(m["day"]))) for m in _DAY_OF_MONTH.finditer(sentence)]
     found += [(*m.span(), _end_of(today, m["unit"].lower(), later=bool(m["next"]))) for m in _END.finditer(sentence)]
     for m in _IN.finditer(sentence):
-        found.append((*m.span(), _later(today, (m["unit"] or m["units"]).lower(), _count(m["count"] or m["some"]))))
+        found.append((*m.span(), later_day(today, (m["unit"] or m["units"]).lower(), _count(m["count"] or m["some"]))))
     for m in _NTH_WEEKDAY.finditer(sentence):
         if not m["repeated"] and not _is_untold(sentence, m.start()):
             yield _nth(today, m["which"].lower(), _weekday(m["day"]))
@@ -214,14 +214,6 @@ def _end_of(today: date, unit: str, *, later: bool) -> date:
     if unit == "year":
         return date(today.year + later, 12, 31)
     return shifted_month(today, int(later))[1]
-
-
-def _later(day: date, unit: str, count: int) -> date:
-    """Return the day that is some days, weeks or months later; the last of a month that has no such day."""
-    if unit != "month":
-        return day + timedelta(days=count * (7 if unit == "week" else 1))
-    first, last = shifted_month(day, count)
-    return min(first + timedelta(days=day.day - 1), last)
 
 
 def _in_year(day: date, year: int) -> date | None:

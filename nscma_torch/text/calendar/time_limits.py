@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 
-from nscma_torch.text.calendar.calendar_spans import shifted_month
+from nscma_torch.text.calendar.calendar_spans import later_day
 from nscma_torch.text.calendar.dates import MONTH, DateMention, find_dates
 from nscma_torch.text.calendar.tense import leading
 from nscma_torch.text.number_words import TO_TWENTY
@@ -79,17 +79,9 @@ def _counted(sentence: str, dates: list[DateMention], said: datetime) -> Iterato
         count = length["count"].lower()
         number = int(count) if count.isdecimal() else _NUMBERS.get(count, 2)
         try:
-            yield _after(start or said.date(), length["unit"].lower(), number)
+            yield later_day(start or said.date(), length["unit"].lower(), number)
         except (ValueError, OverflowError):  # beyond the calendar
             continue
-
-
-def _after(day: date, unit: str, count: int) -> date:
-    """Return the day that is some days, weeks, months or years later; the last of a month that has no such day."""
-    if unit in ("day", "week"):
-        return day + timedelta(days=count * (7 if unit == "week" else 1))
-    first, last = shifted_month(day, count * (12 if unit == "year" else 1))
-    return min(first + timedelta(days=day.day - 1), last)
 
 
 def _periods(sentence: str, dates: list[DateMention], said: datetime) -> Iterator[date]:
