@@ -6,7 +6,7 @@ can be restored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -47,20 +47,28 @@ class ForgetFollower:
         The history of each gives the message as the reason. Only earlier messages by the same speaker are hidden, and
         none if nothing fits.
         """
-        followed: list[Added] = []
-        for own, message in zip(added, messages, strict=True):
-            said, told = message.message, []
-            if own.event == "ADD" and said.role == "user" and self._asks(scope, own.id, said.content):
-                told = self._told(scope, own.id)
-            if told:
-                self._editor.delete(scope.user_id, told, at=now, reason=f"message {own.id} asks to forget it")
-            followed.append(replace(own, hidden=tuple(told)) if told else own)
+        said = {
+            own.id: message.message.content
+            for own, message in zip(added, messages, strict=True)
+            if own.event == "ADD" and message.message.role == "user"
+        }
+        followed = list(added)
+        for memory_id in self._asking(scope, said):
+            if told := self._told(scope, memory_id):
+                self._editor.delete(scope.user_id, told, at=now, reason=f"message {memory_id} asks to forget it")
+                place = next(i for i, own in enumerate(added) if own.id == memory_id)
+                followed[place] = replace(added[place], hidden=tuple(told))
         return followed
 
-    def _asks(self, scope: Scope, memory_id: str, text: str) -> bool:
+    def _asking(self, scope: Scope, said: Mapping[str, str]) -> list[str]:
+        """Return the ids of the messages, by id, that ask to forget something."""
         with self._parts.database.read(scope.user_id) as connection:
-            vectors = _vectors(connection, scope, memory_id)
-        return self._requests.suspects(vectors) and self._requests.asked(text) >= ASKED
+            vectors = _vectors(connection, scope, said)
+        return [
+            memory_id
+            for memory_id, text in said.items()
+            if self._requests.suspects(vectors[memory_id]) and self._requests.asked(text) >= ASKED
+        ]
 
     def _told(self, scope: Scope, memory_id: str) -> list[str]:
         """Return the ids of the speaker's earlier messages that a request means.
@@ -86,11 +94,16 @@ class ForgetFollower:
         return [one for one, p in likely.items() if most >= least and (p == most or p >= ALSO_MEANT)]
 
 
-def _vectors(connection: Connection, scope: Scope, memory_id: str) -> Tensor:  # [n, d]
-    """Return the vectors of a message's chunks, if it is embedded."""
-    (seq,) = episodes.seqs_of(connection, scope.user_id, [memory_id])
-    found = packed_vectors.vectors_of(connection, units.seqs_of_episode(connection, seq, "chunk"))
-    return torch.stack([torch.from_numpy(own.copy()) for own in found.values()]) if found else torch.empty(0, 0)
+def _vectors(connection: Connection, scope: Scope, ids: Collection[str]) -> dict[str, Tensor]:
+    """Return the vectors of each message's chunks, [n, d]; [0, 0] if it is not embedded."""
+    seqs = episodes.seqs_of(connection, scope.user_id, ids)
+    chunks = units.active_chunks(connection, sorted(seqs))
+    stored = packed_vectors.vectors_of(connection, [unit for own in chunks.values() for unit in own])
+    found = {memory_id: torch.empty(0, 0) for memory_id in ids}
+    for seq, memory_id in seqs.items():
+        if own := [torch.from_numpy(stored[unit].copy()) for unit in chunks.get(seq, ()) if unit in stored]:
+            found[memory_id] = torch.stack(own)
+    return found
 
 
 def _by_same_speaker(hit: Hit, request: Episode) -> bool:
