@@ -30,6 +30,7 @@ from nscma_torch.semantic.graph.deaths import deaths
 from nscma_torch.semantic.graph.fact_graphs import FactGraphs
 from nscma_torch.semantic.store.later_messages import LaterMessage, said_later
 from nscma_torch.semantic.store.name_mentions import entities_of
+from nscma_torch.semantic.timeline.fact_doubts import lost_grounds
 from nscma_torch.text.names import name_key
 from nscma_torch.text.scripts import script
 from nscma_torch.text.terms import terms
@@ -165,6 +166,11 @@ class FactQA:
             return None
         (fact,) = own
         return fact if fact.object and fact.episode_ids and fact.valid_to is None else None
+
+    def doubt(self, fact: Fact, scope: Scope, *, now: datetime) -> str:
+        """Return why a fact is in doubt that rests on another one, or "" if it isn't."""
+        with self._database.read(scope.user_id) as connection:
+            return lost_grounds(connection, scope, self._schema, [fact], now).get(fact.id, "")
 
     def renewable(self, told: Answer, question: str, scope: Scope, *, now: datetime) -> Renewable | None:
         """Return the later messages that may update the fact behind an answer.

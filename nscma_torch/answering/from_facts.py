@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nscma_torch.answering.current_value import CHANGED
 from nscma_torch.answering.from_messages import from_messages
-from nscma_torch.answering.outdated import unknown_now
+from nscma_torch.answering.outdated import Outdated, unknown_now
 from nscma_torch.answering.parts import Parts
 from nscma_torch.core.records import Answer, FactQuery, Scope, Unit
 from nscma_torch.episodic.log.turns import ECHO
@@ -71,15 +71,18 @@ def from_facts(
 
 
 def _outdated(parts: Parts, told: Answer, question: str, scope: Scope, now: datetime) -> Answer | None:
-    """Return the answer if the fact's message doesn't hold any more, or None if it does.
+    """Return the answer if the fact's message, or what the fact rests on, doesn't hold any more, or None if both do.
 
     It is the reader's answer if it is confident and later, or else that the current value isn't known.
     """
     fact = parts.fact_qa.current_fact(told)
-    if fact is None or parts.reader_qa is None:
+    if fact is None:
         return None
-    source = told.evidence[0].hit
-    why = parts.reader_qa.outdated(source.unit, fact.object, user_id=scope.user_id, now=now)
+    source, why = told.evidence[0].hit, None
+    if parts.reader_qa is not None:
+        why = parts.reader_qa.outdated(source.unit, fact.object, user_id=scope.user_id, now=now)
+    if why is None and (doubt := parts.fact_qa.doubt(fact, scope, now=now)):
+        why = Outdated(f"is {doubt}")
     if why is None:
         return None
     read = _surely_read(parts, question, scope, now)

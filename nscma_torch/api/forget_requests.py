@@ -1,7 +1,7 @@
 """Follow requests in messages to forget something that was said: hide the messages that told it.
 
-"Please forget what I said about the gate code" hides the speaker's message that tells the gate code. Hidden messages
-can be restored.
+"Please forget what I said about the gate code" hides the speaker's message that tells the gate code. The request often
+repeats what is to be forgotten, so it is removed from search and gets no facts. Both can be undone.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ class ForgetFollower:
         for memory_id in self._asking(scope, said):
             if told := self._told(scope, memory_id):
                 self._editor.delete(scope.user_id, told, at=now, reason=f"message {memory_id} asks to forget it")
+                self._editor.set_aside(scope.user_id, memory_id, at=now, reason="it asks to forget what was said")
                 place = next(i for i, own in enumerate(added) if own.id == memory_id)
                 followed[place] = replace(added[place], hidden=tuple(told))
         return followed

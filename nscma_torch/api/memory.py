@@ -74,7 +74,7 @@ from nscma_torch.hierarchy.store import hierarchies, tree
 from nscma_torch.maintenance import digest, transfer
 from nscma_torch.search.search_bounds import Bounds
 from nscma_torch.semantic.store import decisions
-from nscma_torch.semantic.timeline import fact_views, related_facts
+from nscma_torch.semantic.timeline import fact_doubts, fact_views, related_facts
 from nscma_torch.standing import effects
 from nscma_torch.text.calendar.timestamps import parse_timestamp
 from nscma_torch.text.messages import CheckedMessage, MessagesLike, as_messages
@@ -620,7 +620,7 @@ class Memory:
             if not past:
                 found = fact_views.holding(found, at)
             if as_of is None and not archived:
-                found = fact_views.with_doubts(connection, user_id, found, at)
+                found = fact_doubts.with_doubts(connection, scope, schema, found, at)
         return found
 
     def related_facts(

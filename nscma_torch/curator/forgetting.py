@@ -23,10 +23,10 @@ from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.records import Episode, Fact, Scope
 from nscma_torch.episodic.index import units
 from nscma_torch.episodic.log import episodes, history, streams
-from nscma_torch.semantic.store import decisions, facts, namespaces
+from nscma_torch.semantic.store import decisions, facts
 from nscma_torch.semantic.store.decisions import EARLY, NewDecision
 from nscma_torch.semantic.store.facts import FORGETTING, FactRow
-from nscma_torch.semantic.timeline.forgotten import FACT, FORGOTTEN, bring_back
+from nscma_torch.semantic.timeline.forgotten import FACT, FORGOTTEN, archive_message, bring_back
 
 _DAY = timedelta(days=1)
 
@@ -103,11 +103,8 @@ def fade(connection: Connection, scope: Scope, now: datetime, settings: CuratorC
         seq, _ = episodes.require(connection, scope.user_id, episode.id)
         if episode.id in kept or not units.active_chunks(connection, [seq]):
             continue
-        units.set_status(connection, units.seqs_of_episode(connection, seq), "archived")
-        namespace = namespaces.ensure(connection, scope.user_id, episode.scope.agent_id)
         reason = f"not recalled for long: {_below(episode.id, settings)}"
-        made = NewDecision("ARCHIVE", "", "", "", "", reason, None, (), {FORGOTTEN: episode.id})
-        decisions.insert(connection, namespace, scope.user_id, [made], to_micros(now))
+        archive_message(connection, seq, episode, reason, to_micros(now))
         archived += 1
     if faded or archived:
         streams.touch_user(connection, scope.user_id, changed=True)

@@ -18,7 +18,7 @@ from nscma_torch.episodic.log import episodes, streams
 from nscma_torch.reading.relations import Schema
 from nscma_torch.semantic.notes import is_note
 from nscma_torch.semantic.store import entities, facts, namespaces
-from nscma_torch.semantic.timeline.fact_views import with_doubts
+from nscma_torch.semantic.timeline.fact_doubts import with_doubts
 from nscma_torch.semantic.triples import sentence
 from nscma_torch.text.names import name_key
 
@@ -93,7 +93,7 @@ def standing_lines(connection: Connection, scope: Scope, schema: Schema, now: da
     written = profiles.of_scope(connection, scope)
     ids = {fact_id for line in written for fact_id in line.fact_ids}
     active = list(facts.select_facts(connection, scope, ids=ids, statuses=("active",)))
-    held = {fact.id: fact for fact in with_doubts(connection, scope.user_id, active, now)}
+    held = {fact.id: fact for fact in with_doubts(connection, scope, schema, active, now)}
     lines: list[ProfileLine] = []
     for line in written:
         own = [held[fact_id] for fact_id in line.fact_ids if fact_id in held]

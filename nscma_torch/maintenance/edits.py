@@ -17,12 +17,13 @@ from nscma_torch.core.records import KEEP, Episode, Keep
 from nscma_torch.curator.store import derived_texts
 from nscma_torch.episodic.index import fingerprint, units
 from nscma_torch.episodic.log import episodes, history, streams, turns
-from nscma_torch.episodic.log.backlog import EXTRACT
+from nscma_torch.episodic.log.backlog import EXTRACT, RESTATE
 from nscma_torch.hierarchy.store import hierarchies
 from nscma_torch.ingest.indexer import IndexedChunk, Indexer, chunk_units
 from nscma_torch.maintenance.rereading import read_again_after
 from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.semantic.store import fact_units, statements
+from nscma_torch.semantic.timeline.forgotten import archive_message
 from nscma_torch.text.files.json_messages import metadata_json
 
 
@@ -123,6 +124,19 @@ class Editor:
         given episodes changed.
         """
         return self._set_status(user_id, episode_ids, "active", "RESTORE", at)
+
+    def set_aside(self, user_id: str, episode_id: str, *, at: datetime, reason: str) -> None:
+        """Remove a message from search, and keep it as if it was stored without inference: it gets no facts.
+
+        `undo` of the decision returns it to search.
+        """
+        with self._database.write(user_id) as connection:
+            seq, episode = episodes.require(connection, user_id, episode_id)
+            for kind in (EXTRACT, RESTATE):
+                jobs.withdraw(connection, kind, seq)
+            episodes.set_columns(connection, seq, write=None)
+            archive_message(connection, seq, episode, reason, to_micros(at))
+            streams.touch_user(connection, user_id, changed=True)
 
     def _set_status(
         self, user_id: str, episode_ids: list[str], status: str, event: str, at: datetime, reason: str | None = None

@@ -70,6 +70,9 @@ class Relation(BaseModel):
         "", description="Relation between two subjects who share a home, the object of this relation."
     )
     opposite: str = Field("", description="Relation that ends when this one begins, for the same object.")
+    rests_on: str = Field(
+        "", description="Relation of the same subject, whose end puts facts of this one in doubt: a manager's employer."
+    )
     locates: bool = Field(False, description="The subject is at its object's location.")
     open: bool = Field(
         False, description="For statements in no other relation; the topic is a predicate in the message's words."
@@ -114,7 +117,7 @@ class Schema(BaseModel):
             for other in (relation.subject, relation.object):
                 if other not in self.kinds:
                     raise ValueError(f"relation {relation.name!r} has an unknown kind, {other!r}")
-            for other in (relation.inverse, relation.opposite, relation.shared_home):
+            for other in (relation.inverse, relation.opposite, relation.shared_home, relation.rests_on):
                 if other and other not in self.relations:
                     raise ValueError(f"relation {relation.name!r} refers to {other!r}, which does not exist")
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -35,6 +35,19 @@ class WordReader:
     def changes(self, earlier: Sequence[str], later: Sequence[Sequence[InputPassage]]) -> torch.Tensor:
         self.pairs += [(text, own[-1].text) for text, own in zip(earlier, later, strict=True)]
         return torch.tensor([[float(kind == self.change) for kind in CHANGES]] * len(earlier))
+
+
+class KnowingReader(WordReader):
+    """Finds the given effects between texts."""
+
+    def __init__(self, word: str, effects: Mapping[tuple[str, str], str]) -> None:
+        super().__init__(word)
+        self.effects = effects
+
+    def changes(self, earlier: Sequence[str], later: Sequence[Sequence[InputPassage]]) -> torch.Tensor:
+        pairs = [(text.partition(": ")[2], own[-1].text) for text, own in zip(earlier, later, strict=True)]
+        kinds = [self.effects.get(pair, "none") for pair in pairs]
+        return torch.tensor([[float(kind == own) for kind in CHANGES] for own in kinds])
 
 
 def put_in_place(reader: WordReader, monkeypatch: pytest.MonkeyPatch, sure: float) -> dict[str, Any]:

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.errors import InvalidInputError, NotFoundError
 from nscma_torch.core.records import Answer
-from nscma_torch.reading.reader_input import InputPassage
-from nscma_torch.reading.reader_model import CHANGES
-from tests.helpers.word_reader import WordReader, put_in_place
+from tests.helpers.word_reader import KnowingReader, put_in_place
 
 NOW = datetime(2026, 4, 1, 10, tzinfo=UTC)
 JOB, TRAM, QUIT = "My job is at Lumora, on the harbour.", "Tram 7 brings me to my job.", "Handed in my badge, job done."
 EFFECTS = {(JOB, QUIT): "ends", (JOB, TRAM): "rests"}
 QUESTION = "Which tram brings me to my job?"
-
-
-class KnowingReader(WordReader):
-    """Finds the given effects between texts."""
-
-    def __init__(self, word: str, effects: Mapping[tuple[str, str], str]) -> None:
-        super().__init__(word)
-        self.effects = effects
-
-    def changes(self, earlier: Sequence[str], later: Sequence[Sequence[InputPassage]]) -> torch.Tensor:
-        pairs = [(text.partition(": ")[2], own[-1].text) for text, own in zip(earlier, later, strict=True)]
-        kinds = [self.effects.get(pair, "none") for pair in pairs]
-        return torch.tensor([[float(kind == own) for kind in CHANGES] for own in kinds])
 
 
 @pytest.fixture

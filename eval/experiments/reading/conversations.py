@@ -107,16 +107,13 @@ def outcomes(conversation: Conversation, models: Models, *, given: bool = False)
 @contextmanager
 def fresh(models: Models) -> Iterator[Memory]:
     """An empty memory in a folder of its own."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Memory(
-            Path(folder) / "chat.db",
-            config=models.config,
-            embedder=models.embedder,
-            surprise_model=models.surprise_model,
-        ) as memory,
-    ):
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder) / "chat.db", models) as memory:
         yield memory
+
+
+def opened(store: Path, models: Models) -> Memory:
+    """A memory of this store with these models."""
+    return Memory(store, config=models.config, embedder=models.embedder, surprise_model=models.surprise_model)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,10 +28,10 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from eval.experiments.reading.conversations import LEVEL, Models, fresh, loaded
+from eval.experiments.reading.conversations import LEVEL, Models, loaded, opened
 from eval.experiments.state.histories import TYPES, History, load
 from eval.reporting.shares import wilson
-from nscma_torch import load_config
+from nscma_torch import Memory, load_config
 from nscma_torch.core.records import Answer
 from nscma_torch.demo.short_answers import Gold, judge, says
 from nscma_torch.text.calendar.timestamps import parse_timestamp
@@ -54,35 +55,43 @@ class Outcome:
     silent: bool
 
 
-def outcomes(history: History, models: Models) -> Iterator[Outcome]:
-    """Tell a fresh store a history, and ask its questions."""
+def outcomes(history: History, models: Models, asked_of: Models | None = None) -> Iterator[Outcome]:
+    """Tell a fresh store a history, and ask its questions; with `asked_of`, of other models than read the history."""
     user = history.user
-    with fresh(models) as memory:
-        ids: list[str] = []
-        for number, message in enumerate(history.messages, start=1):
-            at = parse_timestamp(message.timestamp)
-            ids += [added.id for added in memory.add_many([message], user_id=user, now=at)]
-            for deletion in history.deletions:
-                if deletion.after == number and not deletion.said:
-                    memory.delete(ids[deletion.message - 1], user_id=user, now=at)
-        memory.flush()
-        for asked in history.questions:
-            answer = memory.ask(asked.text, user_id=user, now=asked.asked_at)
-            right, void, silent = verdict(asked.gold, answer)
-            yield Outcome(
-                history.author,
-                history.name,
-                asked.type,
-                asked.like,
-                asked.depth,
-                asked.link,
-                asked.text,
-                str(asked.gold),
-                answer.short,
-                right,
-                void,
-                silent,
-            )
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "chat.db"
+        with opened(store, models) as memory:
+            _tell(memory, history)
+        with opened(store, asked_of or models) as memory:
+            for asked in history.questions:
+                answer = memory.ask(asked.text, user_id=user, now=asked.asked_at)
+                right, void, silent = verdict(asked.gold, answer)
+                yield Outcome(
+                    history.author,
+                    history.name,
+                    asked.type,
+                    asked.like,
+                    asked.depth,
+                    asked.link,
+                    asked.text,
+                    str(asked.gold),
+                    answer.short,
+                    right,
+                    void,
+                    silent,
+                )
+
+
+def _tell(memory: Memory, history: History) -> None:
+    user = history.user
+    ids: list[str] = []
+    for number, message in enumerate(history.messages, start=1):
+        at = parse_timestamp(message.timestamp)
+        ids += [added.id for added in memory.add_many([message], user_id=user, now=at)]
+        for deletion in history.deletions:
+            if deletion.after == number and not deletion.said:
+                memory.delete(ids[deletion.message - 1], user_id=user, now=at)
+    memory.flush()
 
 
 def verdict(gold: Gold, answer: Answer) -> tuple[bool, bool, bool]:

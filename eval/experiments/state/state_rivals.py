@@ -5,9 +5,9 @@
 Each system of `eval.systems` stores a history without the messages that its owner deletes (a deletion that every
 system can do), and hands what it finds for a question to one reader: the trained reader in a memory of its own that
 knows nothing of effects, or with `--url` the served model with the prompts of `ask`. "NSCMA" is `Memory.ask`, with the
-same model. No system but NSCMA with `--url` writes with a language model; the embedded tasks stand in for it. Printed
-are the shares of right answers, as in `state_questions`; a system that always abstains is right in every cascade,
-absence and deletion, and wrong in every control.
+same model. No system reads the messages with a language model; the embedded tasks stand in for it. Printed are the
+shares of right answers, as in `state_questions`; a system that always abstains is right in every cascade, absence and
+deletion, and wrong in every control.
 """
 
 from __future__ import annotations
@@ -104,8 +104,11 @@ def main() -> None:
     histories = [_some(history, arguments.every) for history in load(arguments.histories)]
     found: list[SystemOutcome] = []
     if OURS in arguments.systems:
-        models: Models = loaded(load_config(sections))
-        found += [SystemOutcome(OURS, one) for history in histories for one in outcomes(history, models)]
+        models: Models = loaded(load_config({}))
+        asked_of = replace(models, config=load_config(sections))
+        for history in histories:
+            found += [SystemOutcome(OURS, one) for one in outcomes(history, models, asked_of)]
+        print(f"{OURS}: {sum(one.outcome.right for one in found)} right", flush=True)
     with equipped({**sections, **_BESIDE}, device="cpu", seed=_SEED, cache=None) as equipment:
         for name in (name for name in arguments.systems if name != OURS):
             for history in histories:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -13,8 +12,6 @@ from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.records import Fact, FactStatus, Scope
 from nscma_torch.reading.relations import Schema
 from nscma_torch.semantic.store import facts
-from nscma_torch.standing import effects
-from nscma_torch.text.calendar.timestamps import format_day
 from nscma_torch.text.names import name_key
 from nscma_torch.text.spelling_variants import american
 from nscma_torch.text.surrogates import refuse_surrogates
@@ -66,21 +63,6 @@ def holding(found: Iterable[Fact], at: datetime) -> list[Fact]:
         for fact in found
         if (fact.valid_from is None or fact.valid_from <= at) and (fact.valid_to is None or at < fact.valid_to)
     ]
-
-
-def with_doubts(connection: Connection, user_id: str, found: Sequence[Fact], at: datetime) -> list[Fact]:
-    """Return the facts with `in_doubt` set where later messages have changed all of their messages."""
-    sources = {episode_id for fact in found for episode_id in fact.episode_ids}
-    standings = effects.of_episodes(connection, user_id, sources, to_micros(at))
-    doubted = []
-    for fact in found:
-        standing = standings.get(fact.episode_ids[-1]) if fact.episode_ids else None
-        if standing is None or not standings.keys() >= set(fact.episode_ids):
-            doubted.append(fact)
-        else:
-            reason = f"in doubt since {format_day(standing.at.date())}, message {standing.by}"
-            doubted.append(replace(fact, in_doubt=reason))
-    return doubted
 
 
 def timeline(
