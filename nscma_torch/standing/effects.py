@@ -63,8 +63,12 @@ def replace(connection: Connection, user_id: str, seqs: Collection[int], new: Se
 
 
 def tell_rests(connection: Connection, user_id: str, seqs: Collection[int], grounds: Collection[int]) -> None:
-    """Store that messages rest on earlier ones, as the caller says; all are row numbers."""
+    """Store that messages rest on earlier ones, as the caller says, in place of effects read between them; all are row
+    numbers.
+    """
     for later in seqs:
+        between = (_M.later_seq == later) & _M.earlier_seq.in_(grounds)
+        connection.execute(delete(message_effects).where(between))
         for earlier in grounds:
             row = {"earlier_seq": earlier, "later_seq": later, "user_id": user_id, "kind": RESTS}
             connection.execute(message_effects.insert().values(**row, probability=1.0, told=True))
