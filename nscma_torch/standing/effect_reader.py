@@ -1,9 +1,9 @@
 """Read how new messages bear on similar ones: which they end, and what rests on what.
 
 A message is compared with the messages whose vectors are most similar to its own, unless both vectors tell that no
-effect is likely (`likely_pairs`). If it ends or voids one of them, it
-is compared with the neighbours of that one as well: "I handed in my laptop" is similar to "I work at Lumora", and that
-to "tram 7 takes me to the office".
+effect is likely (`likely_pairs`). If it ends or voids one of them, it is compared with the neighbours of that one as
+well: "I handed in my laptop" is similar to "I work at Lumora", and that to "tram 7 takes me to the office". A message
+that arrives late is compared with what ended its neighbours, for the same reason.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from nscma_torch.text.scripts import script
 Pair = tuple[int, int]  # row numbers, the earlier message first
 Likely = Callable[[Collection[Pair]], Collection[Pair]]  # those of the pairs that are worth reading
 Neighbours = Callable[[int], Collection[int]]  # the row numbers of the messages most similar to one
+Ended = Callable[[Collection[int]], Collection[Pair]]  # those of these messages that are known to be ended, and by which
 
 RESTING = 0.5  # least probability that a message rests on another; of .5 to .65 on two development authors
 LONGEST = 600  # characters of a message that are compared
@@ -46,6 +47,7 @@ class EffectReader:
         said: Callable[[Collection[int]], Mapping[int, Episode]],
         near: Neighbours,
         likely: Likely = lambda pairs: pairs,
+        ended: Ended = lambda _: (),
     ) -> list[NewEffect]:
         """Return the effects between new messages and their neighbours.
 
@@ -54,6 +56,7 @@ class EffectReader:
             said: loads messages by row number.
             near: returns the neighbours of a message, which it may be compared with.
             likely: chooses the pairs of neighbours to compare.
+            ended: returns which messages are known to be ended or voided, each with the message that did so.
         """
         found: dict[Pair, NewEffect] = {}
         seen: set[Pair] = set()
@@ -65,8 +68,9 @@ class EffectReader:
                 pairs = set(likely(pairs))
             for own in self._classified(sorted(pairs), said):
                 found[own.effect.earlier, own.effect.later] = own
-            gone = {e.effect.earlier: e.effect.later for e in found.values() if e.effect.kind in {*ENDS, VOIDS}}
-            wanted = {(by, other) for ended, by in gone.items() for other in near(ended)}
+            gone = {(e.effect.earlier, e.effect.later) for e in found.values() if e.effect.kind in {*ENDS, VOIDS}}
+            wanted = {(by, other) for own, by in gone for other in near(own)}
+            wanted |= {(by, seq) for seq in new for _, by in ended(near(seq))}
         return list(found.values())
 
     def _pairs(self, wanted: Iterable[Pair], said: Callable[[Collection[int]], Mapping[int, Episode]]) -> set[Pair]:

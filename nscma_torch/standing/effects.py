@@ -13,7 +13,7 @@ from nscma_torch.core.database.schema import episodes
 from nscma_torch.episodic.index import units
 from nscma_torch.episodic.log import episodes as log
 from nscma_torch.standing.effect_schema import message_effects
-from nscma_torch.standing.standings import RESTS, Effect, Standing, standings
+from nscma_torch.standing.standings import ENDS, RESTS, VOIDS, Effect, Standing, standings
 
 _M = message_effects.c
 
@@ -117,6 +117,15 @@ def changing(connection: Connection, seqs: Collection[int], now: int, limit: int
             found[seq] = max(probability, found.get(seq, 0.0))
     live = _said_at(connection, found, now)
     return sorted(live, key=lambda seq: (-found[seq], seq))[:limit]
+
+
+def ended(connection: Connection, seqs: Collection[int]) -> set[tuple[int, int]]:
+    """Return those of these messages (row numbers) that a message ends or voids, each with that one."""
+    found: set[tuple[int, int]] = set()
+    for some in pages(sorted(seqs)):
+        query = select(_M.earlier_seq, _M.later_seq).where(_M.earlier_seq.in_(some), _M.kind.in_({*ENDS, VOIDS}))
+        found.update((earlier, later) for earlier, later in connection.execute(query))
+    return found
 
 
 def fulfilled(connection: Connection, seqs: Collection[int], now: int) -> set[int]:

@@ -13,6 +13,7 @@ from nscma_torch.core.database.database import Database
 from nscma_torch.core.records import Episode, Scope
 from nscma_torch.episodic.index import packed_vectors, units
 from nscma_torch.episodic.log import episodes
+from nscma_torch.standing import effects
 from nscma_torch.standing.effect_reader import EffectReader, Pair
 from nscma_torch.standing.effects import NewEffect
 from nscma_torch.standing.likely_pairs import LikelyPairs
@@ -52,7 +53,8 @@ class MessageEffects:
             for agent in sorted(set(agents.values()), key=lambda name: name or ""):
                 own = [seq for seq in seqs if agents.get(seq) == agent and seq in agents]
                 near = neighbours(connection, self._similar, Scope(user_id, agent), self._k)
-                found += self._reader.read(own, said, near, partial(self._worth_reading, connection))
+                likely, ended = partial(self._worth_reading, connection), partial(effects.ended, connection)
+                found += self._reader.read(own, said, near, likely, ended)
         return found
 
     def _worth_reading(self, connection: Connection, pairs: Collection[Pair]) -> Collection[Pair]:

@@ -6,8 +6,9 @@ Two kinds of files:
   deletions are left out: the texts alone don't decide them.
 - `groups-NN.jsonl`, a group per line: `{"speaker", "earlier", "later", "rests"}`. `earlier` lists messages on one
   matter. Each item of `later`, `{"text", "effects"}`, is judged alone, as if the other later ones hadn't been said;
-  `effects` maps the numbers of the earlier messages that it changes to the kinds. `rests` lists `[a, b]`: what message
-  a tells rests on what message b tells.
+  `effects` maps the numbers of the earlier messages that it changes to the kinds; `speaker` may name another speaker.
+  `rests` lists `[a, b]`: what message a tells rests on what message b tells. In the folder `judged`, a group is a pair
+  of messages of a chat between which an earlier reader found an effect, mostly wrongly, as a person judged it.
 
 Messages are numbered from 1.
 """
@@ -119,7 +120,7 @@ def _group(row: Mapping[str, Any], source: str) -> StateGroup:
         effects = {int(number) - 1: _kind(kind) for number, kind in said["effects"].items()}
         if not all(0 <= place < len(earlier) for place in effects):
             raise ValueError(f"{said['text']!r} changes a message that is not there")
-        later.append(Later(InputPassage(said["text"], speaker), effects, len(earlier)))
+        later.append(Later(InputPassage(said["text"], said.get("speaker", speaker)), effects, len(earlier)))
     return StateGroup(source, earlier, tuple(later), _pairs(row["rests"], len(earlier)))
 
 
