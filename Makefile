@@ -116,7 +116,9 @@ prove: $(MEASURING) $(PEERS:%=.venv-%/.ready) $(CHROMA)/.ready test-vllm test-ti
 	$(RUN) -m eval.experiments.reading.beam_answers --data $(DATA) --half odd
 	$(RUN) -m eval.experiments.reading.calibration --fit train/reader/chats/calibration --measure train/reader/chats/dev --data $(DATA)
 	$(RUN) -m eval.experiments.state.state_questions --histories eval/data/state/dev
-	$(RUN) -m eval.experiments.state.effect_scores --state train/reader/state/dev
+	$(RUN) -m eval.experiments.state.effect_scores --state train/reader/state/dev/theo
+	$(RUN) -m eval.experiments.state.effect_scores --state train/reader/state/dev/judged
+	$(RUN) -m eval.experiments.state.effect_scores --state train/reader/state/test/judged
 	$(RUN) -m eval.experiments.state.state_rivals --histories eval/data/state/test
 	$(RUN) -m eval.experiments.state.forget_requests --requests train/forgetting/test
 	$(RUN) -m eval.experiments.state.due_days --histories eval/data/due/test

@@ -18,9 +18,10 @@ from nscma_torch.answering.literal_questions import state_asked
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.errors import InvalidInputError
-from nscma_torch.core.records import Answer, Episode, Evidence, Fact, FactQuery, Hit, Scope, Unit, Usage
+from nscma_torch.core.records import NOT_SURE, Answer, Episode, Evidence, Fact, FactQuery, Hit, Scope, Unit, Usage
 from nscma_torch.episodic.index import units
 from nscma_torch.episodic.log import backlog, episodes, speakers
+from nscma_torch.reading.embedded_tasks import quoted_line
 from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.questions import QuestionReader
 from nscma_torch.reading.relations import Schema
@@ -70,6 +71,7 @@ class FactQA:
         now: datetime,
         follows: FactQuery | None = None,
         as_of: datetime | None = None,
+        by_words: bool = True,
     ) -> Answer | None:
         """Answer from the facts, or return None.
 
@@ -81,6 +83,8 @@ class FactQA:
             now: reference time for relative dates in the question.
             follows: the query of the previous question.
             as_of: the world time asked about, used if the question names no time.
+            by_words: an answer about the present is unsure if a later message may renew it by its words; without it,
+                the caller checks later messages (`renewable`).
         """
         begin = time.perf_counter()
         if follows is not None and (not follows.path or any(name not in self._schema for name in follows.path)):
@@ -117,7 +121,8 @@ class FactQA:
             newer: Sequence[Evidence] = ()
             if as_of is None and _asks_now(query):
                 newer = _evidence(connection, scope.user_id, deaths(found.facts, graph))
-                newer = newer or self._newer(connection, question, query, found.facts, scope, now)
+                if by_words and not newer:
+                    newer = self._newer(connection, question, query, found.facts, scope, now)
         confidence = min((fact.confidence for fact in found.facts), default=0.5)
         trace = [f"read as {' → '.join((query.subject or query.object, *query.path))}", f"{len(found.facts)} facts"]
         if deferred:
@@ -235,12 +240,17 @@ class FactQA:
             if same:
                 yield one
 
-    def doubted(self, told: Answer, newer: Unit) -> Answer:
-        """Answer with both the facts' answer and a newer message that changes it in an unclear way."""
+    def doubted(self, told: Answer, newer: Unit, *, kept: bool) -> Answer:
+        """Answer with a newer message that changes the facts' answer in an unclear way, and the facts' messages.
+
+        With `kept`, the facts' answer stands before them, marked as unsure.
+        """
         evidence = (Evidence(Hit(newer, _UNSURE), newer.text, 0, len(newer.text), _UNSURE), *told.evidence)[:_SHOWN]
         text = FactWording("en", "").unsure([_quote(item) for item in evidence])
+        if kept:
+            text = "\n".join([told.text + NOT_SURE, *(quoted_line(item, chinese=False) for item in evidence)])
         sure = told.confidence * _UNSURE
-        return replace(told, text=text, confidence=sure, evidence=evidence, facts=(), quotes=len(evidence) - 1)
+        return replace(told, text=text, confidence=sure, evidence=evidence, facts=(), quotes=len(evidence) - (not kept))
 
 
 def _own_text(episode: Episode) -> str:

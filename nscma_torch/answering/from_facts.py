@@ -24,6 +24,7 @@ REPLACES = 0.5  # probability of being right from which the reader's answer repl
 # The same as `CHANGED`, of a passage that names no more than the fact's value ("I quit my job"), or from which
 # statements about something else were read.
 CHANGED_OTHERWISE = 0.5
+SURELY_CHANGED = 0.9  # the same from which an unsure answer doesn't begin with the facts' value
 _WORD = re.compile(r"\w+")
 
 
@@ -48,7 +49,8 @@ def from_facts(
     """
     if not parts.config.facts.answer:
         return None
-    told = parts.fact_qa.ask(question, scope, now=now, as_of=as_of, follows=follows)
+    by_words = parts.reader_qa is None or script(question) == "cjk"
+    told = parts.fact_qa.ask(question, scope, now=now, as_of=as_of, follows=follows, by_words=by_words)
     if told is None or as_of is not None or script(question) == "cjk":
         return told
     if not told.evidence:  # an answer of "none" has no source message that another could renew
@@ -126,7 +128,7 @@ def _against_later(
             newer, kind, likely = by
             reason = f"{read.short!r}, of {_day(newer)}, is newer than {told.text!r}, which it {kind} ({likely:.2f})"
             return replace(read, trace=(*told.trace, *read.trace, reason), query=told.query)
-    return _traced(parts.fact_qa.doubted(told, newer), reason)
+    return _traced(parts.fact_qa.doubted(told, newer, kept=likely < SURELY_CHANGED), reason)
 
 
 def _surely_read(parts: Parts, question: str, scope: Scope, now: datetime) -> Answer | None:

@@ -32,7 +32,7 @@ def test_neither_the_message_nor_the_request_is_evidence(asked: Memory) -> None:
 def test_the_request_stays_in_the_log_and_can_be_undone(asked: Memory) -> None:
     with asked as memory:
         assert REQUEST in [episode.text for episode in memory.get_all(user_id=USER)]
-        (made,) = memory.decisions(user_id=USER, actions=["ARCHIVE"])
+        (made,) = (one for one in memory.decisions(user_id=USER) if one.action == "ARCHIVE")
         memory.undo(made.id, user_id=USER)
         assert REQUEST in [hit.unit.text for hit in memory.search("alarm code", user_id=USER)]
         assert memory.verify() == []

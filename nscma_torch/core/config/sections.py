@@ -480,7 +480,7 @@ class StandingConfig(Section):
         "rests on what; 0 to leave that out.",
     )
     effect: float = Field(
-        0.7,
+        0.8,
         ge=0,
         le=1,
         description="Minimum probability, according to the trained reader, that a message ends, voids or confirms "
