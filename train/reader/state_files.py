@@ -8,7 +8,7 @@ Two kinds of files:
   matter. Each item of `later`, `{"text", "effects"}`, is judged alone, as if the other later ones hadn't been said;
   `effects` maps the numbers of the earlier messages that it changes to the kinds; `speaker` may name another speaker.
   `rests` lists `[a, b]`: what message a tells rests on what message b tells. In the folder `judged`, a group is a pair
-  of messages of a chat between which an earlier reader found an effect, mostly wrongly, as a person judged it.
+  of messages of a chat between which an earlier reader found an effect, mostly wrongly, as was judged by reading them.
 
 Messages are numbered from 1.
 """
