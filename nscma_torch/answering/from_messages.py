@@ -104,15 +104,17 @@ def read_first(
 ) -> tuple[Answer | None, float]:
     """Have the trained reader answer before a language model is asked.
 
-    Returns its answer if its confidence is at least `reading.instead_of_model`, else None, and its probability that the
-    hits contain the answer: 0.5 for a question that it can't read.
+    Returns its answer if its confidence is at least `reading.instead_of_model`, or if what it found is known not to
+    hold any more or to be deleted; else None. The second result is its probability that the hits contain the answer:
+    0.5 for a question that it can't read.
     """
     if not _reads_first(parts, question) or parts.reader_qa is None:
         return None, 0.5
     attempt = parts.reader_qa.attempt(question, hits, user_id=user_id, now=now, search_again=search_again)
     quoted = parts.embedded_tasks.answer(AskedQuestion(question, answerability), hits[:top_k])
     read = parts.reader_qa.worded(attempt, quoted)
-    if read.abstained or read.confidence < parts.config.reading.instead_of_model:
+    sure = not read.abstained and read.confidence >= parts.config.reading.instead_of_model
+    if not (sure or (read.abstained and attempt.unknown_for_a_reason)):
         return None, attempt.answerable
     return replace(read, trace=(*read.trace, "the language model was not asked")), attempt.answerable
 

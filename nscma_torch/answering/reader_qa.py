@@ -10,8 +10,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import Connection
+from torch import Tensor
 
 from nscma_torch.answering.current_value import CHANGED, current_value
+from nscma_torch.answering.deleted_messages import deleted_like
 from nscma_torch.answering.outdated import UNSURE, Outdated, outdated, sentence_of, unknown_now
 from nscma_torch.answering.subject_veto import SubjectVeto
 from nscma_torch.core.config import ReadingConfig
@@ -54,6 +56,9 @@ SURER = (
     0.05  # by which a later reading's confidence exceeds that before, to be kept; of 0 to .07 on development dialogues
 )
 
+DELETED_EVIDENCE = 0.3  # least evidence of a deleted message for which it is read beside the hits
+UNANSWERABLE = 0.1  # highest probability of an answer to a question about what was deleted
+
 _OF_A_STATE = ("span", "list", "when", "yes")  # kinds of answers that a later message may make outdated
 _TOLD = 3  # messages that are shown to a question of what happens at a time
 _ANYTHING = frozenset(terms("happen go plan anything something everything schedule calendar agenda talk say discuss"))
@@ -84,8 +89,8 @@ class Attempt:
     """One reading of a question: its short answer, or None if there is none, and the features of the reading.
 
     `right` is the probability that the answer is right, `answerable` that the passages contain one. `outdated` is why
-    the answer doesn't hold any more, if that is known. `trace` describes the rejected passages with the reasons, and
-    earlier readings.
+    the answer doesn't hold any more, if that is known; `deleted` is True if there is no answer because it would come
+    from a deleted message. `trace` describes the rejected passages with the reasons, and earlier readings.
     """
 
     read: ReadHits
@@ -96,6 +101,12 @@ class Attempt:
     trace: tuple[str, ...] = ()
     seconds: float = 0.0
     outdated: Outdated | None = None
+    deleted: bool = False
+
+    @property
+    def unknown_for_a_reason(self) -> bool:
+        """Return True if the answer is known not to hold any more, or to be deleted."""
+        return self.deleted or (self.outdated is not None and self.found is not None)
 
     def known(self, least: float) -> bool:
         """Return True if there is an answer that the passages contain with at least this probability."""
@@ -105,16 +116,25 @@ class Attempt:
 class ReaderQA:
     """Reads the first hits for a question.
 
-    With `veto`, passages about somebody other than the question's subject are rejected as evidence.
+    Args:
+        veto: rejects passages about somebody other than the question's subject as evidence.
+        embed: returns a question's vector, [d], to find deleted messages that it may be about; without it, they are not
+            considered.
     """
 
     def __init__(
-        self, database: Database, reader: Reader, settings: ReadingConfig, veto: SubjectVeto | None = None
+        self,
+        database: Database,
+        reader: Reader,
+        settings: ReadingConfig,
+        veto: SubjectVeto | None = None,
+        embed: Callable[[str], Tensor] | None = None,
     ) -> None:
         self._database = database
         self._reader = reader
         self._settings = settings
         self._veto = veto
+        self._embed = embed
 
     def relevance(self, question: str, hits: Sequence[Hit], bounds: Bounds) -> list[float]:
         """Weight each hit's search score by the reader's probability that the hit is evidence; results are in [0, 1].
@@ -209,12 +229,18 @@ class ReaderQA:
         return replace(last, trace=(*hops, *last.trace), seconds=time.perf_counter() - begin)
 
     def _attempt(self, question: str, hits: Sequence[Hit], user_id: str, now: datetime) -> Attempt:
-        """Read once; if the answer to a question about the present doesn't hold any more, prefer a later passage.
+        """Read once; a question about what was deleted has no answer.
+
+        If the answer to a question about the present doesn't hold any more, prefer a later passage.
 
         If there is none, an answer from an earlier year is unsure ("I taught at Oakfield in 1999" doesn't tell where
         somebody teaches now), and one that is past or in doubt is marked as `outdated`.
         """
         first = self._current(question, self._admitted(question, hits, user_id, now, {}))
+        if self._is_of_deleted(question, hits, first, user_id, now):
+            trace = (*first.trace, "what was told of this is deleted")
+            least = min(first.answerable, UNANSWERABLE)
+            return replace(first, found=None, right=0.0, answerable=least, deleted=True, trace=trace)
         years_ago, why = _is_of_years_ago(question, first), self._outdated(question, first, user_id, now)
         if not years_ago and why is None:
             return first
@@ -237,6 +263,24 @@ class ReaderQA:
             return replace(first, outdated=why)
         over = has_past_of(question, first.read.passages[found.passage].text)
         return replace(first, right=min(first.right, UNSURE)) if over else first
+
+    def _is_of_deleted(self, question: str, hits: Sequence[Hit], attempt: Attempt, user_id: str, now: datetime) -> bool:
+        """Return True if the reader would take its answer from a deleted message, and no other one says the same."""
+        if self._embed is None or attempt.found is None or attempt.found.kind in ("yes", "no"):
+            return False
+        deleted = [Hit(unit, 0.0) for unit in deleted_like(self._database, user_id, self._embed(question))]
+        if not deleted:
+            return False
+        alone = self.read(question, deleted, user_id=user_id, now=now)
+        if max(alone.result.evidence, default=0.0) < DELETED_EVIDENCE:  # cheaper than reading them with the hits
+            return False
+        read = self.read(question, [*deleted, *hits], user_id=user_id, now=now)
+        found = short_answer(question, read.result, read.passages, self._settings, read.query.periods)
+        ids = {hit.id for hit in deleted}
+        if found is None or read.hits[found.passage].id not in ids:
+            return False
+        others = (hit.text for hit in read.hits if hit.id not in ids)
+        return not any(found.text.casefold() in text.casefold() for text in others)
 
     def _outdated(self, question: str, attempt: Attempt, user_id: str, now: datetime) -> Outdated | None:
         """Return why the answer to a question about the present doesn't hold any more, or None if it does."""
@@ -492,9 +536,9 @@ def _passage(unit: Unit, user_name: str, rank: int, *, context: bool) -> InputPa
 
 
 def configured_reader_qa(
-    database: Database, section: ReadingConfig, readers: Readers, relations: Schema
+    database: Database, section: ReadingConfig, readers: Readers, relations: Schema, embed: Callable[[str], Tensor]
 ) -> ReaderQA | None:
     """Create the question answering with the trained reader, or return None if no reader is configured."""
     if section.model == "none":
         return None
-    return ReaderQA(database, readers.reader(), section, SubjectVeto(readers.facts_reader, relations))
+    return ReaderQA(database, readers.reader(), section, SubjectVeto(readers.facts_reader, relations), embed)

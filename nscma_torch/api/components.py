@@ -197,7 +197,10 @@ class Components(Models):
         """Return the part that gives short answers with the trained reader, or None if no reader is configured."""
         from nscma_torch.answering.reader_qa import configured_reader_qa
 
-        return configured_reader_qa(self.database, self.config.reading, self.readers, self.relations)
+        def embed(text: str) -> Tensor:
+            return self.embedder.embed([text])[0]
+
+        return configured_reader_qa(self.database, self.config.reading, self.readers, self.relations, embed)
 
     @locked_cached_property
     def curator(self) -> Curator:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
 from torch import nn
@@ -53,7 +52,7 @@ ANSWERABLE = {
 }
 _LEAST = 1e-3  # of a share
 _FEATURES = tuple(dict.fromkeys([*CORRECT, *ANSWERABLE]))
-WEIGHTS = "confidence.safetensors"
+BUNDLED = Path(__file__).with_name("weights") / "confidence.safetensors"
 
 
 class StateLayer(nn.Linear):
@@ -63,8 +62,8 @@ class StateLayer(nn.Linear):
         super().__init__(size, 1)
 
     @classmethod
-    def load(cls, path: Path) -> StateLayer:
-        """Load weights that were written by `save_module`.
+    def load(cls, path: Path = BUNDLED) -> StateLayer:
+        """Load weights that were written by `save_module`, or the bundled ones.
 
         Raises:
             ModelNotFoundError: the file is missing.
@@ -78,11 +77,7 @@ class StateLayer(nn.Linear):
         return layer.eval().requires_grad_(False)
 
 
-@cache
-def bundled_layer() -> StateLayer:
-    """Return the bundled layer."""
-    with resources.as_file(resources.files("nscma_torch.reading") / "weights" / WEIGHTS) as path:
-        return StateLayer.load(path)
+bundled_layer = cache(StateLayer.load)
 
 
 def confidence(features: Mapping[str, float], weights: Mapping[str, float]) -> float:

@@ -11,7 +11,6 @@ import json
 import re
 import threading
 from collections.abc import Callable, Sequence
-from importlib import resources
 from pathlib import Path
 
 import torch
@@ -24,6 +23,7 @@ from nscma_torch.reading.reader import Reader
 from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.text.scripts import script
 
+BUNDLED = Path(__file__).with_name("weights") / "forget.safetensors"
 SUSPECTED = 0.02  # least probability by the vector alone at which a message is read
 LAYERS = (2, 3, 4)  # of the reader, from 0, whose mean states tell a request; the last one whether it means a message
 # "Don't forget what I said" asks for the opposite, in nearly the same words: that is not left to the layers.
@@ -56,16 +56,13 @@ class ForgetLayers(nn.Module):
         save_module(self, path, forget_requests={"dimension": self.vector_dimension, "embedder": self.embedder})
 
     @classmethod
-    def load(cls, path: Path | None = None) -> ForgetLayers:
+    def load(cls, path: Path = BUNDLED) -> ForgetLayers:
         """Load weights written by `save`, or the bundled ones.
 
         Raises:
             ModelNotFoundError: the file is missing.
             ModelError: the file has another version.
         """
-        if path is None:
-            with resources.as_file(resources.files("nscma_torch.reading") / "weights" / "forget.safetensors") as own:
-                return cls.load(own)
         missing = f"no weights for requests to forget at {path}: train them with train/forgetting/train_requests.py"
         with open_tensors(path, "weights for requests to forget of this version", missing=missing) as file:
             about = json.loads(file.metadata()["forget_requests"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import get_args
 
@@ -24,6 +23,7 @@ SOLVED = "solved"  # a problem that the sentence says to be solved
 CLASSES: tuple[str, ...] = (*get_args(MemoryType), SOLVED)
 CUES = tuple(WEIGHTS)
 _SCALE = 0.5  # of the cues' counts beside a unit vector; best of .2, .3 and .5 in cross-validation
+BUNDLED = Path(__file__).with_name("weights") / "types.safetensors"
 
 
 class MemoryTypes(nn.Module):
@@ -73,16 +73,13 @@ class MemoryTypes(nn.Module):
         save_module(self, path, memory_types=described)
 
     @classmethod
-    def load(cls, path: str | Path | None = None) -> MemoryTypes:
+    def load(cls, path: str | Path = BUNDLED) -> MemoryTypes:
         """Load weights written by `save`, or the bundled ones.
 
         Raises:
             ModelNotFoundError: the file is missing.
             ModelError: the file has another version.
         """
-        if path is None:
-            with resources.as_file(resources.files("nscma_torch.reading") / "weights" / "types.safetensors") as own:
-                return cls.load(own)
         missing = f"no weights for the types of memories at {path}: train them with train/records/train_types.py"
         with open_tensors(path, "weights for the types of memories of this version", missing=missing) as file:
             described = json.loads(file.metadata()["memory_types"])

@@ -22,7 +22,7 @@ from nscma_torch.text.scripts import script
 Pair = tuple[int, int]  # row numbers, the earlier message first
 Likely = Callable[[Collection[Pair]], Collection[Pair]]  # those of the pairs that are worth reading
 Neighbours = Callable[[int], Collection[int]]  # the row numbers of the messages most similar to one
-Ended = Callable[[Collection[int]], Collection[Pair]]  # those of these messages that are known to be ended, and by which
+Ended = Callable[[Collection[int]], Collection[Pair]]  # those of some messages known to be ended, each with by which
 
 RESTING = 0.5  # least probability that a message rests on another; of .5 to .65 on two development authors
 LONGEST = 600  # characters of a message that are compared

@@ -8,7 +8,6 @@ pairs hold .92 of the effects.
 from __future__ import annotations
 
 import json
-from importlib import resources
 from pathlib import Path
 
 import torch
@@ -16,7 +15,7 @@ from torch import Tensor, nn
 
 from nscma_torch.core.tensor_files import all_tensors, open_tensors, save_module
 
-WEIGHTS = "pairs.safetensors"
+BUNDLED = Path(__file__).parents[1] / "reading" / "weights" / "pairs.safetensors"
 
 
 class LikelyPairs(nn.Module):
@@ -56,16 +55,13 @@ class LikelyPairs(nn.Module):
         save_module(self, path, likely_pairs={"dimension": self.dimension, "embedder": self.embedder})
 
     @classmethod
-    def load(cls, path: Path | None = None) -> LikelyPairs:
+    def load(cls, path: Path = BUNDLED) -> LikelyPairs:
         """Load weights written by `save`, or the bundled ones.
 
         Raises:
             ModelNotFoundError: the file is missing.
             ModelError: the file has another version.
         """
-        if path is None:
-            with resources.as_file(resources.files("nscma_torch.reading") / "weights" / WEIGHTS) as own:
-                return cls.load(own)
         missing = f"no weights for likely pairs of messages at {path}: train them with train/reader/train_pairs.py"
         with open_tensors(path, "weights for likely pairs of messages of this version", missing=missing) as file:
             about = json.loads(file.metadata()["likely_pairs"])
