@@ -279,8 +279,10 @@ class ReaderQA:
         ids = {hit.id for hit in deleted}
         if found is None or read.hits[found.passage].id not in ids:
             return False
-        others = (hit.text for hit in read.hits if hit.id not in ids)
-        return not any(found.text.casefold() in text.casefold() for text in others)
+        value, known = found.text.casefold(), attempt.found.text.casefold()
+        if value in known or known in value:
+            return False
+        return not any(value in hit.text.casefold() for hit in read.hits if hit.id not in ids)
 
     def _outdated(self, question: str, attempt: Attempt, user_id: str, now: datetime) -> Outdated | None:
         """Return why the answer to a question about the present doesn't hold any more, or None if it does."""
