@@ -57,6 +57,7 @@ SURER = (
 )
 
 DELETED_EVIDENCE = 0.3  # least evidence of a deleted message for which it is read beside the hits
+KEPT_EVIDENCE = 0.5  # evidence of the answer's passage from which it stands whatever was deleted
 UNANSWERABLE = 0.1  # highest probability of an answer to a question about what was deleted
 
 _OF_A_STATE = ("span", "list", "when", "yes")  # kinds of answers that a later message may make outdated
@@ -265,7 +266,11 @@ class ReaderQA:
         return replace(first, right=min(first.right, UNSURE)) if over else first
 
     def _is_of_deleted(self, question: str, hits: Sequence[Hit], attempt: Attempt, user_id: str, now: datetime) -> bool:
-        """Return True if the reader would take its answer from a deleted message, and no other one says the same."""
+        """Return True if the reader would take its answer from a deleted message.
+
+        That is no reason if the answer's own passage is good evidence, as the new value is when an old one was deleted,
+        or if another message says the same.
+        """
         if self._embed is None or attempt.found is None or attempt.found.kind in ("yes", "no"):
             return False
         deleted = [Hit(unit, 0.0) for unit in deleted_like(self._database, user_id, self._embed(question))]
@@ -280,7 +285,9 @@ class ReaderQA:
         if found is None or read.hits[found.passage].id not in ids:
             return False
         value, known = found.text.casefold(), attempt.found.text.casefold()
-        if value in known or known in value:
+        own = attempt.read.hits[attempt.found.passage].id
+        evidence = next((p for hit, p in zip(read.hits, read.result.evidence, strict=True) if hit.id == own), 0.0)
+        if value in known or known in value or evidence >= KEPT_EVIDENCE:
             return False
         return not any(value in hit.text.casefold() for hit in read.hits if hit.id not in ids)
 

@@ -23,7 +23,9 @@ DOOR, MAILBOX = "The back door opens with 4471.", "The mailbox opens with 208."
 class DoorReader(WordReader):
     """Answers with 4471 where it stands, else with 208."""
 
-    evidence = 0.9
+    def __init__(self, word: str) -> None:
+        super().__init__(word)
+        self.evidence = {"4471": 0.9, "208": 0.1}
 
     def read(self, questions: Sequence[str], passages: Sequence[Sequence[InputPassage]]) -> list[ReadResult]:
         self.questions += questions
@@ -34,7 +36,7 @@ class DoorReader(WordReader):
             for i, p in enumerate(own)
             if word and word in p.text
         ]
-        evidence = tuple(self.evidence * any(word in p.text for word in ("4471", "208")) for p in own)
+        evidence = tuple(next((p for word, p in self.evidence.items() if word in one.text), 0.0) for one in own)
         return [ReadResult(tuple(spans), 0.9, evidence, tuple(float(kind == "span") for kind in KINDS))]
 
 
@@ -81,7 +83,14 @@ def test_what_another_message_says_is_still_answered(memory: Memory) -> None:
 def test_a_deleted_message_that_is_no_evidence_changes_nothing(memory: Memory, reader: DoorReader) -> None:
     door, _ = tell(memory, DOOR, MAILBOX)
     memory.delete(door, user_id="ada", now=NOW)
-    reader.evidence = 0.2
+    reader.evidence["4471"] = 0.2
+    assert ask(memory).short == "208"
+
+
+def test_good_evidence_answers_whatever_was_deleted(memory: Memory, reader: DoorReader) -> None:
+    door, _ = tell(memory, DOOR, "Now the back door opens with 208.")
+    memory.delete(door, user_id="ada", now=NOW)
+    reader.evidence["208"] = 0.8
     assert ask(memory).short == "208"
 
 
