@@ -30,7 +30,8 @@ TEXTS = (
     "I work in Ghent now.",
     "Ysolde moved out on Sunday.",
 )
-PROGRAMS = int(os.environ.get("NSCMA_HISTORIES", "3"))
+MANY = int(os.environ.get("NSCMA_HISTORIES", "0"))
+SEEDS = range(MANY) if MANY else (0, 3, 26)  # the last two found faults
 
 
 class Program(NamedTuple):
@@ -95,7 +96,7 @@ def opened(open_memory: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch) 
     return of
 
 
-@pytest.mark.parametrize("seed", range(PROGRAMS))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_history_has_one_state_in_any_order_and_shows_nothing_deleted(
     seed: int, opened: Callable[..., Memory]
 ) -> None:
