@@ -7,6 +7,8 @@ question stays without an answer. What they say is never shown.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from sqlalchemy import select
 from torch import Tensor
@@ -20,8 +22,12 @@ _LOOKED_AT = 500  # deleted passages, the newest ones
 _READ = 3  # of them
 
 
-def deleted_like(database: Database, user_id: str, vector: Tensor) -> list[Unit]:
-    """Return the user's deleted passages whose vectors are most similar to a question's, [d]."""
+def deleted_like(database: Database, user_id: str, embed: Callable[[], Tensor]) -> list[Unit]:
+    """Return the user's deleted passages that are most similar to a question.
+
+    Args:
+        embed: returns the question's vector, [d]; only called if something is deleted.
+    """
     deleted = (
         select(unit_rows.c.seq)
         .where(unit_rows.c.user_id == user_id, unit_rows.c.kind == "chunk", unit_rows.c.status == "deleted")
@@ -32,7 +38,7 @@ def deleted_like(database: Database, user_id: str, vector: Tensor) -> list[Unit]
         stored = packed_vectors.vectors_of(connection, list(connection.execute(deleted).scalars()))
         if not stored:
             return []
-        scores = np.stack(list(stored.values())) @ vector.cpu().float().numpy()
+        scores = np.stack(list(stored.values())) @ embed().cpu().float().numpy()
         seqs = list(stored)
         best = [seqs[i] for i in np.argsort(-scores, kind="stable")[:_READ]]
         found = units.load(connection, user_id, best)

@@ -246,11 +246,13 @@ class FactQA:
         With `kept`, the facts' answer stands before them, marked as unsure.
         """
         evidence = (Evidence(Hit(newer, _UNSURE), newer.text, 0, len(newer.text), _UNSURE), *told.evidence)[:_SHOWN]
-        text = FactWording("en", "").unsure([_quote(item) for item in evidence])
         if kept:
             text = "\n".join([told.text + NOT_SURE, *(quoted_line(item, chinese=False) for item in evidence)])
+            quotes = len(evidence)
+        else:  # the first quotation is the answer
+            text, quotes = FactWording("en", "").unsure([_quote(item) for item in evidence]), len(evidence) - 1
         sure = told.confidence * _UNSURE
-        return replace(told, text=text, confidence=sure, evidence=evidence, facts=(), quotes=len(evidence) - (not kept))
+        return replace(told, text=text, confidence=sure, evidence=evidence, facts=(), quotes=quotes)
 
 
 def _own_text(episode: Episode) -> str:

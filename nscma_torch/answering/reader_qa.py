@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -107,7 +108,7 @@ class Attempt:
     @property
     def unknown_for_a_reason(self) -> bool:
         """Return True if the answer is known not to hold any more, or to be deleted."""
-        return self.deleted or (self.outdated is not None and self.found is not None)
+        return self.deleted or self.outdated is not None
 
     def known(self, least: float) -> bool:
         """Return True if there is an answer that the passages contain with at least this probability."""
@@ -273,7 +274,7 @@ class ReaderQA:
         """
         if self._embed is None or attempt.found is None or attempt.found.kind in ("yes", "no"):
             return False
-        deleted = [Hit(unit, 0.0) for unit in deleted_like(self._database, user_id, self._embed(question))]
+        deleted = [Hit(unit, 0.0) for unit in deleted_like(self._database, user_id, partial(self._embed, question))]
         if not deleted:
             return False
         alone = self.read(question, deleted, user_id=user_id, now=now)

@@ -196,9 +196,10 @@ class Components(Models):
     def reader_qa(self) -> ReaderQA | None:
         """Return the part that gives short answers with the trained reader, or None if no reader is configured."""
         from nscma_torch.answering.reader_qa import configured_reader_qa
+        from nscma_torch.text.embedders.query_vector import query_vector
 
         def embed(text: str) -> Tensor:
-            return self.embedder.embed([text])[0]
+            return query_vector(self.embedder, text)
 
         return configured_reader_qa(self.database, self.config.reading, self.readers, self.relations, embed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -92,6 +93,17 @@ def test_good_evidence_answers_whatever_was_deleted(memory: Memory, reader: Door
     memory.delete(door, user_id="ada", now=NOW)
     reader.evidence["208"] = 0.8
     assert ask(memory).short == "208"
+
+
+def test_a_question_longer_than_the_embedder_reads_is_answered(
+    tmp_path: Path, reader: DoorReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = put_in_place(reader, monkeypatch, 0.1)
+    standing = {"neighbours": 0, "forget_requests": False}
+    with Memory(tmp_path / "store.db", config={"reading": reading, "standing": standing}) as memory:
+        door, _ = tell(memory, DOOR, MAILBOX)
+        memory.delete(door, user_id="ada", now=NOW)
+        assert memory.ask(f"{'It is late. ' * 150}{QUESTION}", user_id="ada", now=NOW).abstained
 
 
 def test_deleted_messages_of_another_user_do_not_count(memory: Memory) -> None:

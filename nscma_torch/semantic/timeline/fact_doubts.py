@@ -44,29 +44,27 @@ def lost_grounds(
     connection: Connection, scope: Scope, schema: Schema, found: Sequence[Fact], at: datetime
 ) -> dict[str, str]:
     """Return the reason for each fact, by id, that rests on another fact which ended after it was last told."""
-    resting = {fact.id: schema[fact.relation].rests_on for fact in found if fact.relation in schema}
-    resting = {fact_id: ground for fact_id, ground in resting.items() if ground}
-    if not resting:
+    own = [one for one in found if one.episode_ids and one.relation in schema and schema[one.relation].rests_on]
+    if not own:
         return {}
-    own = [fact for fact in found if fact.id in resting and fact.episode_ids]
     told = _told(connection, scope, own)
-    ended = facts.select_facts(
+    grounds = facts.select_facts(
         connection,
         scope,
         subjects=sorted({name_key(fact.subject) for fact in own}),
-        relations=sorted(set(resting.values())),
+        relations=sorted({schema[fact.relation].rests_on for fact in own}),
         statuses=("active", "disputed", "archived"),
     )
+    ended: dict[tuple[str, str], list[tuple[Fact, datetime]]] = {}
+    for ground in grounds:
+        if ground.valid_to is not None and ground.valid_to <= at:
+            ended.setdefault((ground.subject, ground.relation), []).append((ground, ground.valid_to))
     gone = {}
     for fact in own:
-        for ground in ended:
-            if (ground.subject, ground.relation) != (fact.subject, resting[fact.id]) or ground.valid_to is None:
-                continue
-            if told[fact.id] < ground.valid_to <= at and (
-                ground.valid_from is None or ground.valid_from <= told[fact.id]
-            ):
+        for ground, end in ended.get((fact.subject, schema[fact.relation].rests_on), ()):
+            if told[fact.id] < end and (ground.valid_from is None or ground.valid_from <= told[fact.id]):
                 what = sentence(Statement(ground.subject, ground.relation, ground.object, ground.topic), schema)
-                gone[fact.id] = f'in doubt since {format_day(ground.valid_to.date())}, when "{what}" ended'
+                gone[fact.id] = f'in doubt since {format_day(end.date())}, when "{what}" ended'
     return gone
 
 
