@@ -17,6 +17,7 @@ from eval.systems.graph_rag import make_graph_rag
 from eval.systems.hipporag import make_hipporag
 from eval.systems.hipporag2 import make_hipporag2
 from eval.systems.langmem import make_langmem
+from eval.systems.markdown_files import make_markdown_files
 from eval.systems.mem0_operations import make_mem0
 from eval.systems.mem_tree import make_mem_tree
 from eval.systems.memgpt import make_memgpt
@@ -46,6 +47,7 @@ SYSTEMS: Mapping[str, Callable[[Mapping[str, Any], Shared], System]] = MappingPr
         "dense": make_search,
         "rrf": make_search,
         "rag": make_rag,
+        "markdown-files": make_markdown_files,
         "rolling-summary": make_rolling_summary,
         "memory-bank": make_memory_bank,
         "raptor": make_raptor,

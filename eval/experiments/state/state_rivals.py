@@ -44,6 +44,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "mem0 with its operations": {"kind": "mem0-operations", "top_k": 10},
     "A-MEM": {"kind": "a-mem", "k": 10},
     "Zep": {"kind": "zep"},
+    "Markdown files": {"kind": "markdown-files"},
 }
 _BESIDE = {"standing": {"neighbours": 0, "forget_requests": False}}  # of a memory that serves as a reader
 _SEED = 1

@@ -1,4 +1,4 @@
-"""The window of turns, the rolling summary, MemoryBank's curve and what it writes of days."""
+"""The window of turns, the rolling summary, Markdown files, MemoryBank's curve and what it writes of days."""
 
 from __future__ import annotations
 
@@ -42,6 +42,18 @@ def test_the_last_turns_are_all_that_is_left(tmp_path: Path) -> None:
     (read,) = run.reader.handed
     assert [passage.place for passage in read[:2]] == [5, 6] and len(read) > 2
     assert session.store_bytes() == sum(len(passage.text.encode()) for passage in read)
+
+
+def test_markdown_files_are_searched_for_the_rarest_word_first(tmp_path: Path) -> None:
+    run = shared()
+    with reading({"kind": "markdown-files", "lines": 3, "around": 0}, run, tmp_path, conversation()) as session:
+        reply = session.ask("Is the dog near the kiln?", options=(), now=ASKED)
+        near = session.ask("Which dog?", options=(), now=ASKED)
+        none = session.ask("Quoi?", options=(), now=ASKED)
+    assert reply.text == " | ".join(SAID[number] for number in (1, 5, 2)) and reply.evidence == (1, 5, 2)
+    assert near.text == SAID[1] and none.abstained
+    with reading({"kind": "markdown-files", "around": 1}, run, tmp_path / "other", conversation()) as session:
+        assert session.ask("Which dog?", options=(), now=ASKED).text == " | ".join(SAID[place] for place in (1, 0, 2))
 
 
 def test_an_engine_writes_the_summary_exchange_by_exchange(tmp_path: Path) -> None:
