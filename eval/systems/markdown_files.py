@@ -1,9 +1,9 @@
 """Memory in Markdown files, as coding agents keep it: a line for each passage, searched with grep.
 
 An agent would choose what to search for. Here each word of the question is searched for, the rarest first, until
-`lines` lines are found; the newest lines of a word come first. With each line the `around` lines before and after it are
-read, as with `grep -C`. Words are compared whole and in lower case. Nothing is rewritten: without a language model, there
-is nobody to tidy the files.
+`lines` lines are found; the newest lines of a word come first. With each line the `around` lines before and after it
+are read, as with `grep -C`. Words are compared whole and in lower case. Nothing is rewritten: without a language model,
+there is nobody to tidy the files.
 """
 
 from __future__ import annotations
