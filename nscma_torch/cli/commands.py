@@ -27,6 +27,7 @@ MODULES = {
     **dict.fromkeys(("export", "import", "copy", "reembed", "reextract", "replay", "retry", "demo"), "store"),
     **dict.fromkeys(("grant", "index"), "postgres"),
     "worker": "worker",
+    "warm": "warm",
     "serve": "serve",
     "view": "view",
     "token": "token",

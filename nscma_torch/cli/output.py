@@ -100,8 +100,9 @@ def check_exists(store: str, option: str = "--store") -> None:
 def opened(store: str, config: Path | None, *, must_exist: bool = True) -> Iterator[Memory]:
     """Open the memory, and close it at the end. With `must_exist`, a missing store is an error."""
     from nscma_torch.api.memory import Memory
+    from nscma_torch.cli.warm_process.loaded import models_for
 
     if must_exist:
         check_exists(store)
-    with Memory(store, config=config) as memory:
+    with Memory(store, config=config, **models_for(config)) as memory:
         yield memory

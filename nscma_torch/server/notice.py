@@ -7,7 +7,6 @@ server has open, the server's program and configuration, and the key with which 
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import os
@@ -18,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from nscma_torch import __version__
+from nscma_torch.core.config_identity import config_identity
 from nscma_torch.core.errors import StoreAccessError
 
 PROOF = "/health/store"  # path of the proof
@@ -42,13 +42,7 @@ class ResultInputs:
     def of(cls, store: Path, config: Path | None) -> ResultInputs:
         """Build from a command's options. Raises OSError if the store or the configuration cannot be read."""
         file = store.expanduser().stat()
-        if config is None:
-            text, folder = "", ""
-        elif config.is_file():
-            text, folder = hashlib.sha256(config.read_bytes()).hexdigest(), str(Path.cwd())
-        else:
-            text, folder = f"shipped {config.as_posix()}", ""
-        return cls(__version__, (file.st_dev, file.st_ino), text, folder)
+        return cls(__version__, (file.st_dev, file.st_ino), *config_identity(config))
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,7 @@ def test_what_commands_print_is_what_the_page_says(tmp_path: Path, monkeypatch: 
     assert isinstance(tokens, list)
     printed("token revoke", tokens[0]["id"])
     printed("mcp install", "cursor")
+    printed("warm", "--stop")
     printed("doctor")
     printed("doctor --plan", "--messages", "100", "--card", "12")
     printed("erase", one, "--yes")
