@@ -1,7 +1,8 @@
 """Accuracy against tokens of context: the same served model answers from what NSCMA and its rivals find.
 
     python -m eval.experiments.model.context_curve [--url URL] [--model NAME] --conversations DIR|FILE...
-        [--locomo DATA] [--every N] [--systems NAME...] [--tokens 100 250 500 1000 2000 4000] --out FILE.jsonl
+        [--locomo DATA] [--every N] [--systems NAME...] [--tokens 100 250 500 1000 2000 4000] [--at-once N]
+        --out FILE.jsonl
     python -m eval.experiments.model.context_curve --table --out FILE.jsonl [--plot FILE.png]
 
 Every system of `curve_systems` stores a conversation and ranks its memories for each question. The best that fit N
@@ -22,7 +23,8 @@ probability that the context contains the answer is below --least-known, and the
 
 The run goes question by question over all systems and budgets, and goes on where it stopped; each line is a system at a
 budget. A context that was answered before, of another system or a smaller budget, has the same answer, tokens and
-seconds without a request. With `--every N` only each Nth question is asked.
+seconds without a request. With `--every N` only each Nth question is asked. With `--at-once N` up to N contexts of a
+question are read at once, and their seconds overlap.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -83,6 +86,17 @@ class ReadContext:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ShownContext:
+    """What a system shows at a budget: its best memories, the tokens that they take, and their digest."""
+
+    system: str
+    tokens: int
+    context: Sequence[Passage]
+    used: int
+    digest: str
+
+
 class CurveRun:
     """Asks questions of several systems at several numbers of tokens.
 
@@ -90,10 +104,12 @@ class CurveRun:
         engine: the model that answers.
         shared: what the systems share, without an engine.
         found: the lines so far; they are not asked again.
+        at_once: requests that the model gets at once; a server that reads them as one batch is faster.
     """
 
-    def __init__(self, engine: LanguageEngine, shared: Shared, found: Sequence[CurveLine]) -> None:
+    def __init__(self, engine: LanguageEngine, shared: Shared, found: Sequence[CurveLine], *, at_once: int = 1) -> None:
         self._engine = engine
+        self._at_once = at_once
         self._shared = shared
         self._asker = ModelCaller(engine, max_tokens=_REPLY, temperature=0.0, tally=Counter())
         self._cutter = ContextCutter(engine)
@@ -109,26 +125,42 @@ class CurveRun:
         self, asked: Sequence[CurveSample], systems: Sequence[str], budgets: Sequence[int]
     ) -> Iterator[CurveLine]:
         """Yield the lines that are not there yet, question by question."""
+        places = list(product(systems, sorted(budgets)))
         for sample in asked:
             with tempfile.TemporaryDirectory(prefix="curve-") as folder, ExitStack() as stack:
                 stack.enter_context(self._shared.at_hand.sample())
                 opened = OpenSystems(self._shared, sample, Path(folder), stack, seed=SEED)
-                for question, system, tokens in product(sample.questions, systems, sorted(budgets)):
-                    if ((sample.source, sample.name, question.text), system, tokens) not in self._done:
-                        yield self._line(sample, question, system, tokens, opened)
+                for question in sample.questions:
+                    about = sample.source, sample.name, question.text
+                    left = [place for place in places if (about, *place) not in self._done]
+                    shown = [self._shown(sample, question, *place, opened) for place in left]
+                    yield from self._lines(sample, question, shown)
+
+    def _shown(
+        self, sample: CurveSample, question: CurveQuestion, system: str, tokens: int, opened: OpenSystems
+    ) -> ShownContext:
+        context, used = self._cutter.cut(opened.ranked(system, question.text, tokens), sample.asked_at, tokens)
+        lines = json.dumps(shown_lines(context, sample.asked_at))
+        return ShownContext(system, tokens, context, used, hashlib.sha256(lines.encode()).hexdigest()[:16])
+
+    def _lines(
+        self, sample: CurveSample, question: CurveQuestion, shown: Sequence[ShownContext]
+    ) -> Iterator[CurveLine]:
+        """Have each context read that was not read before, several at once, and yield the lines in order."""
+        about = sample.source, sample.name, question.text
+        known = {(about, one.digest) for one in shown} & self._read.keys()
+        new = {(about, one.digest): one.context for one in shown if (about, one.digest) not in known}
+        with ThreadPoolExecutor(self._at_once) as threads:
+            found = threads.map(lambda context: self._answered(sample, question, context), new.values())
+            self._read.update(zip(new, found, strict=True))
+        for one in shown:
+            key = about, one.digest
+            yield self._line(sample, question, one, self._read[key], reused=key in known)
+            known.add(key)
 
     def _line(
-        self, sample: CurveSample, question: CurveQuestion, system: str, tokens: int, opened: OpenSystems
+        self, sample: CurveSample, question: CurveQuestion, shown: ShownContext, read: ReadContext, *, reused: bool
     ) -> CurveLine:
-        ranked = opened.ranked(system, question.text, tokens)
-        context, used = self._cutter.cut(ranked, sample.asked_at, tokens)
-        shown = json.dumps(shown_lines(context, sample.asked_at))
-        digest = hashlib.sha256(shown.encode()).hexdigest()[:16]
-        key = (sample.source, sample.name, question.text), digest
-        reused = key in self._read
-        if not reused:
-            self._read[key] = self._answered(sample, question, context)
-        read = self._read[key]
         verdict, f1 = scored(question, read.text)
         return CurveLine(
             self._engine.name,
@@ -137,11 +169,11 @@ class CurveRun:
             question.type,
             question.text,
             question.answer or str(question.gold),
-            system,
-            tokens,
-            used,
-            len(context),
-            digest,
+            shown.system,
+            shown.tokens,
+            shown.used,
+            len(shown.context),
+            shown.digest,
             read.text,
             read.known,
             verdict,
@@ -196,7 +228,7 @@ def _run(arguments: argparse.Namespace, found: list[CurveLine]) -> None:
         equipped({}, device="cpu", seed=SEED, cache=None) as equipment,
         arguments.out.open("a", encoding="utf-8") as file,
     ):
-        run = CurveRun(engine, equipment.shared, found)
+        run = CurveRun(engine, equipment.shared, found, at_once=arguments.at_once)
         for number, line in enumerate(run.lines(asked, arguments.systems, arguments.tokens), 1):
             file.write(f"{raw(line)}\n")
             file.flush()
@@ -217,13 +249,14 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="ask each Nth question")
     parser.add_argument("--systems", nargs="+", choices=SECTIONS, metavar="NAME", help=f"some of {', '.join(SECTIONS)}")
     parser.add_argument("--tokens", type=int, nargs="+", help=f"budgets; default: {' '.join(map(str, TOKENS))}")
+    parser.add_argument("--at-once", type=int, default=1, metavar="N", help="requests that the server gets at once")
     parser.add_argument("--out", type=Path, required=True, help="file of raw lines, which is continued")
     parser.add_argument("--table", action="store_true", help="only print the tables of what is there")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the curves")
     parser.add_argument("--least-known", type=float, default=LlmConfig().least_known, help="see llm.least_known")
     arguments = parser.parse_args()
-    if min(arguments.every, *(arguments.tokens or (1,))) < 1:
-        parser.error("--every and --tokens are at least 1")
+    if min(arguments.every, arguments.at_once, *(arguments.tokens or (1,))) < 1:
+        parser.error("--every, --at-once and --tokens are at least 1")
     torch.set_num_threads(1)
     found = read_lines(arguments.out)
     if not arguments.table:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import struct
 from array import array
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, LargeBinary, Table, cast, func, type_coerce
 from sqlalchemy import Integer as AnyInteger
 from sqlalchemy import Text as AnyText
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.types import JSON, TypeEngine, UserDefinedType
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 #: Text that sorts and compares by its bytes (UTF-8) in both, whatever the locale of the PostgreSQL database.
 Text: TypeEngine[str] = AnyText().with_variant(AnyText(collation="C"), "postgresql")
@@ -78,7 +81,11 @@ def in_postgres(connection: Connection) -> bool:
 
 def insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
     """Build an INSERT that supports ON CONFLICT."""
-    return postgresql.insert(table) if in_postgres(connection) else sqlite.insert(table)
+    if not in_postgres(connection):
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql  # it imports asyncio, which a command on a file has no use for
+
+    return postgresql.insert(table)
 
 
 def true_in(connection: Connection, column: ColumnElement[str], key: str) -> ColumnElement[bool]:
