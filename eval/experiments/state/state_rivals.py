@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -86,8 +87,18 @@ def table(found: Sequence[SystemOutcome]) -> Table:
     return printed
 
 
-def _some(history: History, every: int) -> History:
-    return replace(history, questions=history.questions[::every])
+def some(histories: Sequence[History], every: int) -> list[History]:
+    """Return the histories with each Nth question of each type, counted over all histories."""
+    passed: Counter[str] = Counter()
+    chosen = []
+    for history in histories:
+        own = []
+        for asked in history.questions:
+            if passed[asked.type] % every == 0:
+                own.append(asked)
+            passed[asked.type] += 1
+        chosen.append(replace(history, questions=own))
+    return chosen
 
 
 def main() -> None:
@@ -97,12 +108,12 @@ def main() -> None:
     parser.add_argument("--systems", nargs="+", choices=[OURS, *SYSTEMS], default=[OURS, *SYSTEMS], metavar="NAME")
     parser.add_argument("--url", help="address of a server of a language model that answers")
     parser.add_argument("--model", help="model to use; default: the only model served")
-    parser.add_argument("--every", type=int, default=1, help="ask each Nth question of a history")
+    parser.add_argument("--every", type=int, default=1, help="ask each Nth question of each type")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what became of each question")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     sections = {} if arguments.url is None else {"llm": served_model(arguments.url, arguments.model).model_dump()}
-    histories = [_some(history, arguments.every) for history in load(arguments.histories)]
+    histories = some(load(arguments.histories), arguments.every)
     found: list[SystemOutcome] = []
     if OURS in arguments.systems:
         models: Models = loaded(load_config({}))

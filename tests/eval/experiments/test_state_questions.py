@@ -11,6 +11,7 @@ import pytest
 from eval.experiments.reading.conversations import Models
 from eval.experiments.state.histories import load
 from eval.experiments.state.state_questions import outcomes, table, verdict
+from eval.experiments.state.state_rivals import some
 from nscma_torch import load_config
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.records import Answer, Usage
@@ -84,3 +85,11 @@ def test_a_wrong_history_is_refused_by_name(tmp_path: Path, change: dict[str, An
         load([written(tmp_path, HISTORY | change)])
     with pytest.raises(InvalidInputError, match="does not follow the form"):
         load([tmp_path / "none"])
+
+
+def test_each_nth_question_is_counted_by_type(tmp_path: Path) -> None:
+    questions = [question(f"{kind} {n}?", kind, None, []) for n in range(3) for kind in ("absence", "cascade")]
+    history = {"domain": "home", "messages": [message("Hello.", 1)], "deletions": [], "questions": questions}
+    histories = load([written(tmp_path / "1", history), written(tmp_path / "2", history)])
+    asked = [[one.text for one in chosen.questions] for chosen in some(histories, 2)]
+    assert asked == [["absence 0?", "cascade 0?", "absence 2?", "cascade 2?"], ["absence 1?", "cascade 1?"]]
