@@ -887,9 +887,18 @@ class Memory:
         """Return the store's problems, one sentence each; empty if every index matches its rows."""
         from nscma_torch.maintenance import check
 
-        with self.components.database.read(ALL_USERS) as connection:
-            unsound = self.components.database.problems(connection)
-            return unsound + check.problems(connection, single=self._single_relations())
+        return check.store_problems(self.components.database, single=self._single_relations())
+
+    def backup(self, path: str | Path) -> int:
+        """Write a verified snapshot of the store to a new file, while it is in use; return its bytes.
+
+        The file is a store, which can be opened, or backed up in its place. Raises the errors of
+        `maintenance.backup.back_up`; the file is then not created.
+        """
+        from nscma_torch.maintenance.backup import back_up
+
+        config = self.config.store
+        return back_up(self.components.database, Path(path), config, single=self._single_relations())
 
     def export(self, *, user_id: str | None = None, report: Callable[[str], None] = _log.warning) -> Iterator[str]:
         """Export the store, or one user, as JSON lines without line breaks. Raises `NotFoundError` for an unknown user.

@@ -24,7 +24,7 @@ MODULES = {
     **dict.fromkeys(("facts", "due", "conflicts", "undo", "merge", "sleep", "profile", "skills"), "facts"),
     "derived": "derived",
     "tree": "tree",
-    **dict.fromkeys(("export", "import", "copy", "reembed", "reextract", "replay", "retry", "demo"), "store"),
+    **dict.fromkeys(("backup", "export", "import", "copy", "reembed", "reextract", "replay", "retry", "demo"), "store"),
     **dict.fromkeys(("grant", "index"), "postgres"),
     "worker": "worker",
     "warm": "warm",

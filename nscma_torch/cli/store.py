@@ -1,4 +1,4 @@
-"""Maintenance commands: export, import, copy, reembed, reextract, replay, retry, demo."""
+"""Maintenance commands: backup, export, import, copy, reembed, reextract, replay, retry, demo."""
 
 from __future__ import annotations
 
@@ -189,6 +189,25 @@ def _import_foreign(
     noun = "message" if counts["added"] == 1 else "messages"
     decided = f"{counts['written']} written, {counts['deferred']} deferred"
     say(f"imported {counts['added']} {noun} of {kind} into {plain(name_of(store))}: {decided}{known}")
+
+
+@o.app.command()
+def backup(
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="New file for the backup.")],
+    store: o.Store = o.STORE,
+    config: o.Config = None,
+    json: o.Json = False,
+) -> None:
+    """Back up the store in a new file while it is in use, and verify the backup.
+
+    A backup is a store. To restore it, move the old store away and run `nscma backup nscma.db --store BACKUP`.
+    """
+    with opened(store, config) as memory:
+        size = memory.backup(target)
+    if json:
+        print_json({"file": str(target), "bytes": size})
+    else:
+        say(f"backed up {size:,} bytes to {plain(str(target))}; the backup is sound")
 
 
 @o.app.command()

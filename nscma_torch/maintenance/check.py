@@ -11,9 +11,17 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from nscma_torch.core.capabilities import RowQueries, capabilities, tables_with
+from nscma_torch.core.database.database import ALL_USERS, Database
 from nscma_torch.core.database.schema import jobs, streams
 
 _S = streams.c
+
+
+def store_problems(database: Database, *, single: Collection[str] = ()) -> list[str]:
+    """Return the problems of a store: what its database finds in the file, then those of its rows."""
+    with database.read(ALL_USERS) as connection:
+        unsound = database.problems(connection)
+        return unsound + problems(connection, single=single)
 
 
 def problems(

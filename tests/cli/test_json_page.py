@@ -97,6 +97,7 @@ def test_what_commands_print_is_what_the_page_says(tmp_path: Path, monkeypatch: 
     printed("delete", one)
     printed("restore", one)
     printed("chat", input="Where is Ines?\n")
+    printed("backup", "kept.db")
     printed("export", "all.jsonl")
     printed("import", "all.jsonl", "--store", "copy.db")
     printed("copy", "copy.db", "another.db")

@@ -97,7 +97,7 @@ def some(histories: Sequence[History], every: int) -> list[History]:
             if passed[asked.type] % every == 0:
                 own.append(asked)
             passed[asked.type] += 1
-        chosen.append(replace(history, questions=own))
+        chosen.append(replace(history, questions=tuple(own)))
     return chosen
 
 
