@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from nscma_torch.api.configured_models import Models
 from nscma_torch.api.unread_messages import PendingReader
+from nscma_torch.api.validation import checked_message
 from nscma_torch.core import forking as _forking  # noqa: F401 - importing it registers a handler
 from nscma_torch.core.capabilities import capability, installed
 from nscma_torch.core.config import Config
@@ -21,11 +22,12 @@ from nscma_torch.core.jobs.worker import Worker
 from nscma_torch.core.locked_property import locked_cached_property
 from nscma_torch.core.optional_parts import SkillStore
 from nscma_torch.core.protocols import Embedder, LanguageTasks, SurpriseModel
-from nscma_torch.core.records import Scope
+from nscma_torch.core.records import Message, Scope
 from nscma_torch.curator.statistics import Process
 from nscma_torch.episodic.log.recalls import Recalls, count_leased
 from nscma_torch.ingest.stages import Stages
 from nscma_torch.reading.turns_before import messages_before
+from nscma_torch.text.messages import CheckedMessage
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -83,6 +85,10 @@ class Components(Models):
         from nscma_torch.maintenance.reembed import check_fingerprint
 
         check_fingerprint(self.database, embedder)
+
+    def checked(self, message: Message, now: datetime) -> CheckedMessage:
+        """Validate a message for storage, and mask what may not be stored; errors as in `checked_message`."""
+        return checked_message(message, self.config.limits, now, self.redactor)
 
     @property
     def process(self) -> Process:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from nscma_torch.reading.embedded_tasks import EmbeddedTasks
     from nscma_torch.reading.readers import Readers
+    from nscma_torch.redaction.redactor import Redactor
     from nscma_torch.surprise.gate import MessageGate
     from nscma_torch.surprise.salience_head import SalienceHead
 
@@ -132,6 +133,16 @@ class Models:
         """Return the relation schema."""
         path = self.config.facts.relations
         return load_relations(None if path == "bundled" else path)
+
+    @locked_cached_property
+    def redactor(self) -> Redactor | None:
+        """Return what masks messages before they are stored; None if nothing is masked."""
+        section = self.config.redaction
+        if not section.kinds and not section.patterns:
+            return None
+        from nscma_torch.redaction.configured import configured_redactor
+
+        return configured_redactor(section)
 
     @locked_cached_property
     def gate(self) -> MessageGate:

@@ -20,7 +20,6 @@ from nscma_torch.api.validation import (
     checked_instance,
     checked_kinds,
     checked_limit,
-    checked_message,
     checked_number,
     checked_question,
     checked_record,
@@ -178,7 +177,7 @@ class Memory:
         said = None if timestamp is None else parse_timestamp(timestamp)
         batch = as_messages(messages, metadata=metadata, timestamp=said, idempotency_key=idempotency_key)
         scope = Scope(user_id, agent_id, run_id)
-        checked = [checked_message(message, self.config.limits, recorded_at) for message in batch]
+        checked = [self.components.checked(message, recorded_at) for message in batch]
         grounds = self._grounds(checked_ids(depends_on, "depends_on"), checked, scope, recorded_at)
         self.components.recalls.queue(scope.user_id)
         added = self.components.writer.add(checked, scope, recorded_at=recorded_at, expires_at=expires_at, infer=infer)
@@ -229,7 +228,7 @@ class Memory:
         stream = checked_stream(messages, "messages must be an iterable of messages")
         while batch := list(islice(stream, self.config.limits.max_batch)):
             recorded_at = clock(now)
-            checked = [checked_message(message, self.config.limits, recorded_at) for message in as_messages(batch)]
+            checked = [self.components.checked(message, recorded_at) for message in as_messages(batch)]
             added = self.components.writer.add(checked, scope, recorded_at=recorded_at, infer=infer, progress=progress)
             yield from self._follow_requests(added, checked, scope, recorded_at)
 
@@ -259,7 +258,11 @@ class Memory:
         if text is None and metadata is None and expiration_date is KEEP:
             raise InvalidInputError("nothing to change; give text, metadata or expiration_date")
         keys = {} if metadata is None else checked_instance(metadata, Mapping, "metadata")
-        checked_message(Message("user", "-" if text is None else text, metadata=keys), self.config.limits, at)
+        new = self.components.checked(Message("user", "-" if text is None else text, metadata=keys), at).message
+        if text is not None:
+            text = new.content
+        if metadata is not None:
+            metadata = new.metadata
         expires_at = expiration_date
         if not (expires_at is None or isinstance(expires_at, Keep)):
             expires_at = parse_timestamp(expires_at)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_args
 from nscma_torch.core.config import LimitsConfig
 from nscma_torch.core.errors import EmptyTextError, InvalidInputError, ScopeError, TextTooLargeError, TimestampError
 from nscma_torch.core.records import MemoryType, Message, RecordFilter, Resolution, Scope, Sentiment, UnitKind
+from nscma_torch.redaction.redactor import Redactor
 from nscma_torch.text.calendar.timestamps import parse_timestamp
 from nscma_torch.text.messages import CheckedMessage
 from nscma_torch.text.names import name_key
@@ -164,8 +165,12 @@ def checked_ids(ids: Sequence[str], name: str) -> list[str]:
     return found
 
 
-def checked_message(message: Message, limits: LimitsConfig, now: datetime) -> CheckedMessage:
-    """Validate a message for storage. Raises `InvalidInputError` if it is empty, too large, or dated in the future."""
+def checked_message(
+    message: Message, limits: LimitsConfig, now: datetime, redactor: Redactor | None = None
+) -> CheckedMessage:
+    """Validate a message for storage, and mask what the redactor finds. Raises `InvalidInputError` if it is empty, too
+    large, or dated in the future.
+    """
     checked = CheckedMessage.of(message)
     size = len(message.content.encode())
     if size > limits.max_message_bytes:
@@ -182,7 +187,9 @@ def checked_message(message: Message, limits: LimitsConfig, now: datetime) -> Ch
             )
     if message.timestamp is not None and message.timestamp - now > timedelta(seconds=limits.max_clock_skew):
         raise TimestampError(f"the timestamp {message.timestamp.isoformat()} is in the future (now: {now.isoformat()})")
-    return checked
+    if redactor is None or not (masked := redactor.message(message)).kinds:
+        return checked
+    return CheckedMessage.of(masked.message, masked.kinds)
 
 
 _FIRST_CLOCK = datetime(1970, 1, 1, tzinfo=UTC)

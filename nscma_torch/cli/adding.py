@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -102,6 +103,8 @@ def add(
     say(f"added {counts['added']} {noun} to {plain(name_of(store))}: {decided}{known}")
     if asked := [memory_id for one in results for memory_id in one.hidden]:
         say(f"hidden, as asked: {' '.join(asked)}; `nscma restore ID` brings one back")
+    if masked := Counter(kind for one in results for kind in one.masked):
+        say(f"masked: {', '.join(f'{count} {plain(kind)}' for kind, count in masked.items())}")
     if len(results) == 1 and results[0].decision is not None:
         say(f"{results[0].id}  {plain(results[0].decision.reason)}")
 

@@ -112,7 +112,7 @@ class ServedMemory:
             for one in json.loads(found)["results"]:
                 decision = one["decision"]
                 known = None if decision is None else Decision(**decision)
-                yield Added(one["id"], one["event"], one["text"], known, tuple(one.get("hidden", ())))
+                yield Added(one["id"], one["event"], one["text"], known, tuple(one["hidden"]), tuple(one["masked"]))
 
     def flush(self, *, progress: Callable[[int], None]) -> int:  # noqa: ARG002 - the server does not report progress
         """Run background jobs like `Memory.flush`, alongside the server's own worker."""

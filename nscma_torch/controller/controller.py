@@ -14,7 +14,6 @@ from nscma_torch.api.memory import Memory
 from nscma_torch.api.validation import (
     checked_flag,
     checked_instance,
-    checked_message,
     checked_question,
     checked_text,
     clock,
@@ -358,7 +357,7 @@ class Controller:
         self, messages: Sequence[Message], now: datetime, *, infer: bool, check: Callable[[Connection], None]
     ) -> list[Added]:
         """Store messages in order, in one transaction with `check`."""
-        whole = [checked_message(message, self.memory.config.limits, now) for message in messages]
+        whole = [self.memory.components.checked(message, now) for message in messages]
         return self.memory.components.writer.add(whole, self.scope, recorded_at=now, infer=infer, check=check)
 
     def _answer(self, course: _Course, answered: Answered, threshold: float) -> ControllerAnswer:

@@ -549,7 +549,7 @@ class Added:
     """Result of adding one message: `event` is ADD, or NOOP if the idempotency key was used before.
 
     `decision` is None for such a retry and with `infer=False`. `hidden` has the ids of the messages that are hidden
-    because this one asks to forget them.
+    because this one asks to forget them. `masked` has the kind of each part that was masked before it was stored.
     """
 
     id: str
@@ -557,6 +557,7 @@ class Added:
     text: str
     decision: Decision | None
     hidden: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

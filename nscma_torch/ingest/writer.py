@@ -342,7 +342,7 @@ class _Batch:
         for i in range(len(self.messages)):
             if i in made:
                 id, decision = made[i]
-                added.append(Added(id, "ADD", self.text(i), decision))
+                added.append(Added(id, "ADD", self.text(i), decision, masked=self.messages[i].masked))
             else:
                 key = self.key(i)
                 assert key is not None, "only a message with a key can be a retry"

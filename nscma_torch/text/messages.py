@@ -17,15 +17,16 @@ MessagesLike = str | Message | Mapping[str, Any] | Sequence[Message | Mapping[st
 
 @dataclass(frozen=True, slots=True)
 class CheckedMessage:
-    """A message that passed the checks for storage, with its metadata as JSON."""
+    """A message that passed the checks for storage, with its metadata as JSON, and the kinds of what was masked."""
 
     message: Message
     metadata: str
+    masked: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, message: Message) -> CheckedMessage:
+    def of(cls, message: Message, masked: tuple[str, ...] = ()) -> CheckedMessage:
         """Check a message; raises the same errors as `check_message`."""
-        return cls(message, check_message(message))
+        return cls(message, check_message(message), masked)
 
 
 def as_messages(

@@ -180,7 +180,8 @@ class Refusing:
         if self.taken:
             raise self.error
         self.taken = len(messages)
-        added = [{"id": one["content"], "event": "ADD", "text": "", "decision": None} for one in messages]
+        beside: dict[str, Any] = {"hidden": [], "masked": []}
+        added = [{"id": one["content"], "event": "ADD", "text": "", "decision": None, **beside} for one in messages]
         return json.dumps({"results": added})
 
 

@@ -13,7 +13,7 @@ from nscma_torch.surprise import SurpriseGate
 
 PACKAGE = Path(__file__).parents[2] / "nscma_torch"
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent.name != "config")
-PLAIN = (None, 0, 1, "", (), "none", "auto", "cpu")  # of many meanings; True and False are 1 and 0
+PLAIN = (None, 0, 1, "", (), {}, "none", "auto", "cpu")  # of many meanings; True and False are 1 and 0
 OTHERS = {  # the same name and value for another thing
     ("surprise/gate_module.py", "window"),  # usable without a configuration; compared below
     ("surprise/gate_module.py", "warmup"),

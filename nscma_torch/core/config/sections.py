@@ -9,6 +9,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from nscma_torch.core.config.language import LlmConfig
+from nscma_torch.core.config.safety import RedactionConfig
 from nscma_torch.core.config.section import Section
 from nscma_torch.core.config.strategies import (
     IterativeStrategyConfig,
@@ -815,6 +816,7 @@ class Config(Section):
     device: str = Field("auto", description="'auto' (CUDA if available), 'cpu', 'cuda', 'cuda:1', …")
     store: StoreConfig = StoreConfig()
     limits: LimitsConfig = LimitsConfig()
+    redaction: RedactionConfig = RedactionConfig()
     embedder: EmbedderConfig = EmbedderConfig()
     chunker: ChunkerConfig = ChunkerConfig()
     surprise: SurpriseConfig = SurpriseConfig()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -100,7 +100,7 @@ def bulk_add(
     with Memory(store, config=settings, embedder=models.embedder, surprise_model=models.surprise_model) as memory:
         job = _Adding(memory, models, str(store), actors, infer=infer, now=now)
         done, users, at = Committed(), set[str](), 0
-        for rows in windows(_rows(files, settings, clock(now), user_id), window):
+        for rows in windows(_rows(files, memory, clock(now), user_id), window):
             users.update(row.scope.user_id for row in rows)
             new = new_rows(memory, rows)
             known = len(rows) - sum(map(len, new.values()))
@@ -160,9 +160,11 @@ def _checked(
     return files
 
 
-def _rows(files: Sequence[CheckedFile], config: Config, now: datetime, user_id: str | None) -> Iterator[BulkRow]:
+def _rows(files: Sequence[CheckedFile], memory: Memory, now: datetime, user_id: str | None) -> Iterator[BulkRow]:
+    """Yield the rows as they will be stored: what is masked is masked before anything is computed."""
     for file in files:
-        yield from read_rows(file.path, config.limits, now, user_id=user_id)
+        for row in read_rows(file.path, memory.config.limits, now, user_id=user_id):
+            yield replace(row, message=memory.components.checked(row.message, now).message)
 
 
 def _read(memory: Memory, config: Config, actors: RayActors | None, told: Progress) -> int:

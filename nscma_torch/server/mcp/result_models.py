@@ -70,6 +70,7 @@ class RememberResult(BaseModel):
     id: str
     stored: bool = Field(description="false if the key already exists and nothing was added")
     hidden: tuple[str, ...] = Field(description="ids of messages that are hidden because this text asks to forget them")
+    masked: tuple[str, ...] = Field(description="kinds of what was masked in the text, such as card")
 
 
 class RecallResult(Quoting):

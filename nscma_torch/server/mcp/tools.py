@@ -73,7 +73,7 @@ class Tools:
 
         def stored(memory: Memory, scope: Scope) -> RememberResult:
             (added,) = memory.add([message], **scope, timestamp=said_at, idempotency_key=key)
-            return RememberResult(id=added.id, stored=added.event == "ADD", hidden=added.hidden)
+            return RememberResult(id=added.id, stored=added.event == "ADD", hidden=added.hidden, masked=added.masked)
 
         return await self._dispatcher.call("add", stored)
 

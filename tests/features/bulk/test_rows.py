@@ -123,7 +123,7 @@ def test_parquet(tmp_path: Path) -> None:
         check_file(path, LimitsConfig(), datetime(2026, 4, 1, tzinfo=UTC), user_id="cleo")
     texts = {"user_id": ["a"] * 2, "role": ["user"] * 2, "content": ["x"] * 2, "metadata": ['{"x": 3}', "{"]}
     parquet.write_table(arrow.table(texts), path)
-    with pytest.raises(InvalidInputError, match="row 2: metadata is a text"):
+    with pytest.raises(InvalidInputError, match="row 2: metadata is a string"):
         check_file(path, LimitsConfig(), NOW)
     path.write_bytes(b"PAR1 and no more")
     with pytest.raises(InvalidInputError, match="not a Parquet file that can be read"):
