@@ -96,6 +96,7 @@ class AsyncMemory:
     rebuild = mirrored(Memory.rebuild)
     stats = mirrored(Memory.stats)
     retry_failed = mirrored(Memory.retry_failed)
+    backup = mirrored(Memory.backup)
     digest = mirrored(Memory.digest)
     verify = mirrored(Memory.verify)
     export = mirrored(_collect(Memory.export))

@@ -5,6 +5,7 @@ A part's module is imported when the part is created, so a command that only rea
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -18,12 +19,14 @@ from nscma_torch.core import forking as _forking  # noqa: F401 - importing it re
 from nscma_torch.core.capabilities import capability, installed
 from nscma_torch.core.config import Config
 from nscma_torch.core.database.opening import open_database
+from nscma_torch.core.errors import NotFoundError
 from nscma_torch.core.jobs.worker import Worker
 from nscma_torch.core.locked_property import locked_cached_property
 from nscma_torch.core.optional_parts import SkillStore
 from nscma_torch.core.protocols import Embedder, LanguageTasks, SurpriseModel
 from nscma_torch.core.records import Message, Scope
 from nscma_torch.curator.statistics import Process
+from nscma_torch.episodic.log import episodes
 from nscma_torch.episodic.log.recalls import Recalls, count_leased
 from nscma_torch.ingest.stages import Stages
 from nscma_torch.reading.turns_before import messages_before
@@ -51,6 +54,9 @@ if TYPE_CHECKING:
     from nscma_torch.semantic.graph.fact_graphs import FactGraphs
     from nscma_torch.semantic.timeline.curation import Curator
     from nscma_torch.standing.message_effects import MessageEffects
+
+
+_log = logging.getLogger("nscma")
 
 
 class Components(Models):
@@ -107,6 +113,7 @@ class Components(Models):
     @locked_cached_property
     def writer(self) -> Writer:
         """Return the write path."""
+        from nscma_torch.ingest.quotas import Quotas
         from nscma_torch.ingest.writer import Writer
 
         return Writer(
@@ -117,6 +124,7 @@ class Components(Models):
             self.stages,
             embed_deferred=self.config.embedder.deferred,
             served=self.surprise_is_served,
+            quotas=Quotas(self.config.limits),
         )
 
     @locked_cached_property
@@ -234,7 +242,40 @@ class Components(Models):
             derivations=self.derivations,
             tasks=self.tasks,
             judge=self.judge,
+            retain=self.retain if self.config.retention.days else None,
         )
+
+    def retain(self, user_ids: Sequence[str], now: datetime, *, dry_run: bool) -> int:
+        """Erase the users' messages that `retention.days` no longer allows; return their number."""
+        from nscma_torch.maintenance import retention
+
+        days, count = self.config.retention.days, 0
+        for user_id in user_ids:
+            with self.database.read(user_id) as connection:
+                ids = retention.due(connection, user_id, days, now)
+            if not dry_run:
+                ids = self._erased(user_id, ids)
+            count += len(ids)
+        if not dry_run:
+            self.eraser.finish()
+        return count
+
+    def _erased(self, user_id: str, ids: list[str]) -> list[str]:
+        """Erase those of a user's messages that no other process has erased meanwhile; return them."""
+        while ids:
+            self.forget(user_id)
+            for one in ids:
+                self.recalls.forget(user_id, one)
+            try:
+                self.eraser.episodes(user_id, ids)
+                _log.info("erased %d messages of user %s by retention.days", len(ids), user_id)
+                break
+            except NotFoundError:
+                with self.database.read(user_id) as connection:
+                    ids = [one for one in ids if episodes.find(connection, user_id, one) is not None]
+            finally:
+                self.forget(user_id)  # data read by a search meanwhile
+        return ids
 
     @locked_cached_property
     def derivations(self) -> Derivations:

@@ -125,6 +125,7 @@ GROUPS: dict[str, tuple[Operation, ...]] = {
         Operation("retry_failed", "write", "POST /store/retry", store=True),
         Operation("reembed", "write", "POST /store/reembed", store=True, slow=True),
         Operation("reset", "erase", "POST /store/reset", store=True, slow=True),
+        Operation("backup", "read"),  # names a file on the machine
         Operation("close", "write"),
     ),
 }

@@ -168,6 +168,10 @@ class StoreFullError(StoreError):
     """There is no space left; nothing was written."""
 
 
+class QuotaError(StoreError):
+    """A user has reached a limit on what is stored; nothing was written."""
+
+
 class StoreBusyError(StoreError):
     """Another process held the store for longer than `store.busy_timeout`."""
 

@@ -651,7 +651,8 @@ class Stats:
 class SleepReport:
     """Changes made by a sleep, or with `dry_run` those it would make.
 
-    Numbers of: deferred messages processed (`replayed`); summaries renewed (`refreshed`); contradictions resolved
+    Numbers of: messages erased because they are older than `retention.days` allows (`erased`); deferred messages
+    processed (`replayed`); summaries renewed (`refreshed`); contradictions resolved
     (`settled`) and still open (`disputed`); pairs of entities that may be the same (`proposed`); facts and messages
     moved from search to the archive (`forgotten_*`); messages whose importance rose because they were recalled
     (`promoted`); profile lines and derived texts written, changed or dropped (`profile_lines`, `derived_texts`; with
@@ -662,6 +663,7 @@ class SleepReport:
     users: tuple[str, ...]
     dry_run: bool = False
     failures: tuple[str, ...] = ()
+    erased: int = 0
     replayed: int = 0
     refreshed: int = 0
     settled: int = 0

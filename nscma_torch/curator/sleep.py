@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from sqlalchemy import Connection
 
@@ -44,6 +45,12 @@ from nscma_torch.text.names import name_key
 _Stage = Callable[[Connection, str, datetime], Counter[str]]
 
 
+class Retain(Protocol):
+    """Erases these users' messages that are too old, and returns their number; a dry run only counts them."""
+
+    def __call__(self, user_ids: Sequence[str], now: datetime, *, dry_run: bool) -> int: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Queued:
     """Queue length at the start of a sleep, and the number of these users' jobs that had already failed."""
@@ -67,6 +74,7 @@ class Sleeper:
         work: runs the store's background jobs until none is queued.
         derivations: derive texts from messages as the last stage; None to skip that stage.
         tasks: judges disputes; disputes stay open if it doesn't implement `CuratorTasks`.
+        retain: erases these users' messages that are too old, and returns their number; None to keep all.
         judge: the name of `tasks`, for the log and to avoid repeated questions; must be the same in every process.
     """
 
@@ -81,6 +89,7 @@ class Sleeper:
         derivations: Derivations | None = None,
         tasks: object = None,
         judge: Callable[[], str] = str,
+        retain: Retain | None = None,
     ) -> None:
         self._database = database
         self._curator = curator
@@ -90,6 +99,7 @@ class Sleeper:
         self._derivations = derivations
         self._tasks = tasks if isinstance(tasks, CuratorTasks) else None
         self._judge = judge
+        self._retain = retain
 
     def sleep(
         self,
@@ -120,7 +130,7 @@ class Sleeper:
         return self.maintain(queued, now)
 
     def _dry_run(self, sleepers: Sequence[str], now: datetime, recalls: Mapping[str, PendingRecalls]) -> SleepReport:
-        tally: Counter[str] = Counter()
+        tally = self._erased(sleepers, now, dry_run=True)
         for sleeper in sleepers:
             counts, times = recalls.get(sleeper, PendingRecalls(Counter(), {}))
             with suppress(_DryRun), self._database.write(sleeper) as connection:
@@ -131,14 +141,19 @@ class Sleeper:
         return _report(sleepers, tally, dry_run=True)
 
     def queue(self, sleepers: Sequence[str], now: datetime) -> Queued:
-        """Run the first stage: queue deferred messages and outdated summaries as background jobs."""
-        tally: Counter[str] = Counter()
+        """Run the first stages: erase what is too old, and queue deferred messages and outdated summaries as background
+        jobs.
+        """
+        tally = self._erased(sleepers, now, dry_run=False)
         failed = 0
         for sleeper in sleepers:
             with self._database.write(sleeper) as connection:
                 tally += self._queue(connection, sleeper, now)
                 failed += jobs.states(connection, sleeper).get("failed", 0)
         return Queued(tuple(sleepers), tally, failed)
+
+    def _erased(self, sleepers: Sequence[str], now: datetime, *, dry_run: bool) -> Counter[str]:
+        return Counter(erased=0 if self._retain is None else self._retain(sleepers, now, dry_run=dry_run))
 
     def maintain(self, queued: Queued, now: datetime) -> SleepReport:
         """Run the remaining stages once the jobs are done; skip them all if any of these users' jobs has failed since

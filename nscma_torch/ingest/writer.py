@@ -45,6 +45,7 @@ from nscma_torch.ingest.gating import (
 )
 from nscma_torch.ingest.indexer import IndexedChunk, Indexer, chunk_units
 from nscma_torch.ingest.novelty import message_vectors
+from nscma_torch.ingest.quotas import Quotas
 from nscma_torch.ingest.repetition_window import Window, WindowCache
 from nscma_torch.ingest.stages import Stages
 from nscma_torch.surprise.gate import GateState, MessageGate
@@ -60,6 +61,7 @@ class Writer:
     Args:
         embed_deferred: also embed messages that the gate defers.
         served: True if the surprise model is called over a network.
+        quotas: limits on what a user has stored.
     """
 
     def __init__(
@@ -72,7 +74,9 @@ class Writer:
         *,
         embed_deferred: bool,
         served: bool,
+        quotas: Quotas,
     ) -> None:
+        self._quotas = quotas
         self._database = database
         self._indexer = indexer
         self._surprise_model = surprise_model
@@ -101,8 +105,8 @@ class Writer:
         `infer=False` no decision is recorded and nothing is ever extracted; the message still counts in the gate's
         statistics. `progress` is called with the number of newly indexed UTF-8 bytes, possibly from another thread.
 
-        Raises `StoreBusyError` if a served surprise model was slower than other writers to the stream; that run and the
-        later ones are not stored.
+        Raises `QuotaError` if the user would have more stored than allowed, and `StoreBusyError` if a served surprise
+        model was slower than other writers to the stream; that run and the later ones are not stored.
         """
         added: list[Added] = []
         for source, group in groupby(messages, key=lambda checked: checked.message.source):
@@ -235,6 +239,7 @@ class Writer:
         if not streams.unmoved(connection, stream):
             return None
         batch.check(connection)
+        self._quotas.check(connection, user_id, [batch.text(i) for i in new])
         fingerprint.bind(connection, self._indexer.fingerprint)
         version = streams.touch_user(connection, user_id)
         streams.save(

@@ -122,27 +122,33 @@ class Eraser:
         with self._database.read(NO_USER) as connection:
             due = file_erasure.rewrite_due(connection)
         if due:
+            erase_caches()
             file_erasure.rewrite(self._database)
 
     def episode(self, user_id: str, episode_id: str) -> EraseReceipt:
-        """Erase one episode with all derived data, and recompute its stream's state without it.
+        """Erase one episode like `episodes`, rewrite the files, and search them."""
+        with self._database.read(user_id) as connection:
+            ends = file_erasure.rewrite_due(connection) and episodes.find(connection, user_id, episode_id) is None
+        erased = Erased() if ends else self.episodes(user_id, [episode_id])
+        rebuilt = tuple(dict.fromkeys(erased.rebuilt))
+        return self._receipt(user_id, episode_id, dict(erased.rows), rebuilt, erased.texts, erased.ids)
+
+    def episodes(self, user_id: str, episode_ids: Sequence[str]) -> Erased:
+        """Erase episodes with all derived data, and recompute their streams' states without them. Call `finish` to
+        rewrite the files.
 
         Replies that a controller wrote from it are erased too, in the same transaction. The states are computed outside
         the transaction, once each. If a stream changed meanwhile, another attempt scores the new messages; after a few
         attempts this happens while holding the user's write lock. A served surprise model gets more attempts instead;
         if they all fail, `StoreBusyError` is raised and nothing is erased.
         """
-        with self._database.read(user_id) as connection:
-            ends = file_erasure.rewrite_due(connection) and episodes.find(connection, user_id, episode_id) is None
-        if ends:
-            return self._receipt(user_id, episode_id, {}, (), (), ())
         done: dict[str, _Progress] = {}  # by stream
         for left in reversed(range(SERVED_ATTEMPTS if self._served else OPTIMISTIC_ATTEMPTS)):
             with self._database.read(user_id) as connection:
-                remaining = self._without(connection, self._going(connection, user_id, episode_id))
+                remaining = self._without(connection, self._going(connection, user_id, episode_ids))
             done = self._weighed(remaining, done)
             with self._database.write(user_id) as connection:
-                gone = self._going(connection, user_id, episode_id)
+                gone = self._going(connection, user_id, episode_ids)
                 remaining = self._without(connection, gone)
                 complete = all(one.stream.id in done and done[one.stream.id].covers(one) for one in remaining)
                 if left and not complete:
@@ -154,13 +160,12 @@ class Eraser:
                     )
                 erased = self._commit(connection, user_id, gone, remaining, self._weighed(remaining, done))
             break
-        rebuilt = tuple(dict.fromkeys(erased.rebuilt))
-        return self._receipt(user_id, episode_id, dict(erased.rows), rebuilt, erased.texts, erased.ids)
+        return erased
 
-    def _going(self, connection: Connection, user_id: str, episode_id: str) -> list[tuple[int, Episode]]:
-        """Return the row number and record of each reply to erase, and of the episode."""
-        replies = turns.quoting(connection, user_id, [episode_id])
-        return [episodes.require(connection, user_id, one) for one in (*replies, episode_id)]
+    def _going(self, connection: Connection, user_id: str, episode_ids: Sequence[str]) -> list[tuple[int, Episode]]:
+        """Return the row number and record of each reply to erase, and of the episodes."""
+        replies = turns.quoting(connection, user_id, episode_ids)
+        return [episodes.require(connection, user_id, one) for one in dict.fromkeys((*replies, *episode_ids))]
 
     def _without(self, connection: Connection, gone: Sequence[tuple[int, Episode]]) -> list[_Remaining]:
         """Return the remaining part of each stream that loses messages."""

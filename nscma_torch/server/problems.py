@@ -39,6 +39,7 @@ _STATUS: tuple[tuple[type[errors.NscmaError], int], ...] = (  # the first that f
     (errors.EngineError, 502),
     (errors.EmbedderMismatchError, 409),
     (errors.StoreFullError, 507),
+    (errors.QuotaError, 507),
     (errors.StoreBusyError, 503),
     (errors.StoreClosedError, 503),
 )

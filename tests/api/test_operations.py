@@ -17,7 +17,7 @@ from nscma_torch.server.app_context import ServerSettings
 from tests.server.operations import resolved
 
 ENDPOINTS = {name: one for name, one in OPERATIONS.items() if one.endpoint}
-PYTHON_ONLY = {"as_module", "close"}
+PYTHON_ONLY = {"as_module", "backup", "close"}
 NOT_OF_MEMORY = {"relations", "live", "ready", "metrics"}
 BY_HAND = {"add", "records", "erase"}  # whose arguments are in another form
 Described = dict[str, tuple[str, dict[str, Any], set[str]]]

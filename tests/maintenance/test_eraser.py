@@ -17,6 +17,7 @@ from nscma_torch.core.errors import NotFoundError, StoreBusyError
 from nscma_torch.core.records import Message, Scope
 from nscma_torch.episodic.log import streams
 from nscma_torch.ingest.gating import SERVED_ATTEMPTS
+from nscma_torch.ingest.quotas import Quotas
 from nscma_torch.ingest.writer import Writer
 from nscma_torch.maintenance.eraser import Eraser
 from nscma_torch.text.messages import CheckedMessage
@@ -161,7 +162,16 @@ def test_a_served_surprise_model_writes_outside_of_the_lock_or_not_at_all(
         memory = open_memory(surprise_model=busy)
         busy.watch(memory, monkeypatch)
         parts = memory.components
-        writer = Writer(parts.database, parts.indexer, busy, parts.gate, parts.stages, embed_deferred=True, served=True)
+        writer = Writer(
+            parts.database,
+            parts.indexer,
+            busy,
+            parts.gate,
+            parts.stages,
+            embed_deferred=True,
+            served=True,
+            quotas=Quotas(parts.config.limits),
+        )
         message = Message("user", name)
         if count == sooner:
             writer.add([CheckedMessage.of(message)], Scope("ada"), recorded_at=NOW)

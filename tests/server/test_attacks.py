@@ -23,7 +23,7 @@ from tests.server.operations import PUBLIC, Operation, operations
 
 FAST = {"rate": 1e6, "burst": 1_000_000}
 SECRET = "xylophone"  # a word of Ben's memory alone
-NOT_OF_MEMORY = {"close", "as_module", "components"}
+NOT_OF_MEMORY = {"backup", "close", "as_module", "components"}
 OTHER_NAMES = {"import_": "import"}
 OF_THE_MODEL = {
     "chat_completions",

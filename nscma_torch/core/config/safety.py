@@ -1,4 +1,4 @@
-"""Configuration of what is never stored."""
+"""Configuration of what is not stored, or not for good."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from nscma_torch.core.config.section import Section
+from nscma_torch.core.records import ROLES
 
 RedactedKind = Literal["secret", "card", "iban", "email", "phone"]
 
@@ -40,3 +41,23 @@ class RedactionConfig(Section):
             except re.error as error:
                 raise ValueError(f"{name}: {pattern!r} is not a regular expression: {error}") from error
         return patterns
+
+
+class RetentionConfig(Section):
+    """How long messages are stored. Sleep erases older ones."""
+
+    days: dict[str, int] = Field(
+        {},
+        description="Days by role (user, assistant, system, tool, document), after which a message is erased; "
+        "'deleted' counts from when a message was deleted. Roles without a number are kept.",
+    )
+
+    @field_validator("days")
+    @classmethod
+    def _known(cls, days: dict[str, int]) -> dict[str, int]:
+        for kind, count in days.items():
+            if kind not in (*ROLES, "deleted"):
+                raise ValueError(f"{kind!r} is neither a role ({', '.join(ROLES)}) nor 'deleted'")
+            if not 1 <= count <= 36_525:
+                raise ValueError(f"{kind} is {count} days; it must be from 1 to 36,525")
+        return days

@@ -9,7 +9,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from nscma_torch.core.config.language import LlmConfig
-from nscma_torch.core.config.safety import RedactionConfig
+from nscma_torch.core.config.safety import RedactionConfig, RetentionConfig
 from nscma_torch.core.config.section import Section
 from nscma_torch.core.config.strategies import (
     IterativeStrategyConfig,
@@ -44,6 +44,10 @@ class LimitsConfig(Section):
         description="Maximum number of seconds by which a timestamp may be in the future; at most 10,000 years.",
     )
     max_batch: int = Field(64, gt=0, description="Number of messages that `add_many` writes in one transaction.")
+    max_user_messages: int = Field(0, ge=0, description="Maximum number of a user's stored messages; 0 for no limit.")
+    max_user_bytes: int = Field(
+        0, ge=0, description="Maximum size of a user's stored messages in UTF-8 bytes of text; 0 for no limit."
+    )
 
 
 class EmbedderConfig(Section):
@@ -817,6 +821,7 @@ class Config(Section):
     store: StoreConfig = StoreConfig()
     limits: LimitsConfig = LimitsConfig()
     redaction: RedactionConfig = RedactionConfig()
+    retention: RetentionConfig = RetentionConfig()
     embedder: EmbedderConfig = EmbedderConfig()
     chunker: ChunkerConfig = ChunkerConfig()
     surprise: SurpriseConfig = SurpriseConfig()

@@ -94,6 +94,11 @@ def true_in(connection: Connection, column: ColumnElement[str], key: str) -> Col
     return func.coalesce(read(column, JSON)[key].as_boolean(), False)
 
 
+def text_bytes(connection: Connection, column: ColumnElement[str]) -> ColumnElement[int]:
+    """Build the expression for the size of a text in UTF-8 bytes."""
+    return func.octet_length(column) if in_postgres(connection) else func.length(cast(column, LargeBinary))
+
+
 def vector_bytes(connection: Connection, column: ColumnElement[bytes]) -> ColumnElement[int]:
     """Build the expression for the size of a vector in bytes."""
     return func.vector_dims(column) * 4 if in_postgres(connection) else func.length(column)
