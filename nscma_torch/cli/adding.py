@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @o.app.command()
 def add(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE…", help="Message files (.json, .jsonl), documents (.md, .txt), or -")
+        list[str], typer.Argument(metavar="FILE…", help="Message files, documents, folders, or -; see --format.")
     ],
     *,
     text: Annotated[bool, typer.Option("--text", help="Treat the arguments as messages, not files.")] = False,
@@ -35,7 +35,11 @@ def add(
     timestamp: Annotated[str | None, typer.Option("--timestamp", help="Time it was said, with --text.")] = None,
     format: Annotated[
         str | None,
-        typer.Option("--format", help="json, jsonl, markdown or text; needed if the file name does not show it."),
+        typer.Option(
+            "--format",
+            help="json, jsonl, markdown, text, pdf, docx, html, epub, csv, email, mbox or subtitles; needed if the "
+            "file name does not show it.",
+        ),
     ] = None,
     infer: Annotated[bool, typer.Option(help="Extract facts from messages that pass the gate.")] = True,
     user: o.User = o.USER,
@@ -58,7 +62,7 @@ def add(
     from nscma_torch.cli.served_memory import UnstoredMessages
     from nscma_torch.core.records import Message
 
-    sources = [] if text else [_source(file, store) for file in files]
+    sources = [] if text else [source for file in files for source in _sources(file, store)]
     said, limit = at(timestamp), _max_bytes(config)
     told = (Message(role, content, said, name or None) for content in files)
     stream = told if text else chain.from_iterable(_messages_of(source, format, limit) for source in sources)
@@ -158,9 +162,32 @@ def _text_bytes(sources: Sequence[Path | BinaryIO], format: str | None, max_mess
     return total
 
 
-def _source(name: str, store: str) -> Path | BinaryIO:
+def _sources(name: str, store: str) -> list[Path | BinaryIO]:
+    """Return what a name stands for: stdin, a file, or the files of a folder that can be read, in order.
+
+    Files and folders that begin with a dot, such as .git and .obsidian, are left out, and so are files of other types.
+    """
     if name == "-":
-        return sys.stdin.buffer
+        return [sys.stdin.buffer]
+    folder = _source(name, store)
+    if not folder.is_dir():
+        return [folder]
+    from nscma_torch.text.files.file_readers import SUFFIXES
+
+    files = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.suffix.lower() in SUFFIXES
+        and path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and not is_of(store, path)
+    ]
+    if not files:
+        raise InvalidInputError(f"{name} contains no file of type {', '.join(SUFFIXES)}")
+    return list(files)
+
+
+def _source(name: str, store: str) -> Path:
     try:
         there = Path(name).exists()
     except OSError:  # too long a name: a text

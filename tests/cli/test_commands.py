@@ -359,3 +359,22 @@ def test_skills_are_listed_archived_and_erased(run: Run) -> None:
     assert "Bread" in ok(run("skills")) and "Kintsugi" not in ok(run("skills", "--archived"))
     assert run("erase", "--skill", first, "--yes").exit_code != 0
     assert len(json.loads(ok(run("log", "--json")))) == 2
+
+
+def test_the_files_of_a_folder_are_added(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "vault"
+    for name, text in (
+        ("bread.md", "# Bread\n\nThe rye loaf needs 50 minutes."),
+        ("plants/garden.csv", "plant,bought\nfig,2024\n"),
+        ("plants/photo.png", "no text"),
+        (".obsidian/notes.md", "# Settings\n\nof the program"),
+    ):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert "added 2 messages" in ok(run("add", str(folder)))
+    assert {one["source"] for one in json.loads(ok(run("log", "--json")))} == {"bread.md", "garden.csv"}
+    assert "2 known already" in ok(run("add", str(folder)))
+    (tmp_path / "empty").mkdir()
+    refused = run("add", str(tmp_path / "empty"))
+    assert refused.exit_code == 1 and "contains no file of type .json" in str(refused.exception)

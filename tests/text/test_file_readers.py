@@ -366,7 +366,7 @@ def test_bad_sources(tmp_path):
     with pytest.raises(InvalidInputError, match="cannot read"):
         read_messages(tmp_path)
     with pytest.raises(InvalidInputError, match="json, jsonl, markdown, text"):
-        read_messages(io.BytesIO(b"x"), format="csv")
+        read_messages(io.BytesIO(b"x"), format="exe")
 
 
 def test_no_file_stays_open(write):

@@ -1,4 +1,4 @@
-"""Read messages from files: OpenAI-style JSON and JSON lines, Markdown, plain text.
+"""Read messages from files: OpenAI-style JSON and JSON lines, Markdown, plain text, and documents of other programs.
 
 A file is read twice: first to check every message, then to yield the messages. So an invalid line is reported before
 the first message is yielded, and no part of an invalid file is stored.
@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO, Literal, cast, get_args
 
@@ -22,7 +23,9 @@ from nscma_torch.text.files.documents import markdown_messages, text_messages
 from nscma_torch.text.files.file_keys import FileKeys, place_of
 from nscma_torch.text.files.json_messages import json_line_messages, json_messages, lines_of
 
-Format = Literal["json", "jsonl", "markdown", "text"]
+Format = Literal[
+    "json", "jsonl", "markdown", "text", "pdf", "docx", "html", "epub", "csv", "email", "mbox", "subtitles"
+]
 
 _FORMATS = ", ".join(get_args(Format))
 SUFFIXES: dict[str, Format] = {
@@ -32,11 +35,33 @@ SUFFIXES: dict[str, Format] = {
     ".md": "markdown",
     ".markdown": "markdown",
     ".txt": "text",
+    ".pdf": "pdf",
+    ".docx": "docx",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".epub": "epub",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".eml": "email",
+    ".mbox": "mbox",
+    ".srt": "subtitles",
+    ".vtt": "subtitles",
 }
 MAX_FILE_BYTES = 1 << 28  # limit for input held in memory: everything except a JSON lines file on disk
 _HEAD_BYTES = 1 << 16
 _MARKDOWN_SIGN = re.compile(r"^ {0,3}(?:#{1,6}[ \t]+\S|```|~~~)", re.MULTILINE)
 _WHOLE_TEXT_READERS = {"json": json_messages, "markdown": markdown_messages, "text": text_messages}
+_CONVERTED: dict[str, tuple[str, str]] = {  # module and function
+    "pdf": ("pdf_pages", "pdf_messages"),
+    "docx": ("word_documents", "docx_messages"),
+    "html": ("web_pages", "html_messages"),
+    "epub": ("e_books", "epub_messages"),
+    "csv": ("tables", "csv_messages"),
+    "email": ("mail", "email_messages"),
+    "mbox": ("mail", "mbox_messages"),
+    "subtitles": ("subtitles", "subtitle_messages"),
+}
 
 
 def read_messages(
@@ -48,10 +73,11 @@ def read_messages(
 ) -> Iterator[Message]:
     """Yield the messages in a file or an open binary stream, each with an idempotency key from `file_keys`.
 
-    `format` is json, jsonl, markdown or text; by default, it is determined by the suffix or, without a suffix, by the
-    beginning of the content. A file with another suffix is rejected: a table or a program isn't prose. A document's
-    name (`Message.source`) is the file's name. Markdown and text give messages with role "document". A byte order mark
-    and CRLF are accepted. A JSON lines file on disk is streamed; other files are read at once, up to `max_file_bytes`.
+    `format` is one of `Format`; by default, it is determined by the suffix or, without a suffix, by the beginning of
+    the content. A file with another suffix is rejected: a program isn't prose. A document's name (`Message.source`) is
+    the file's name. All formats but JSON give messages with role "document". PDF, Word documents, HTML and EPUB need
+    the extra `files`. A byte order mark and CRLF are accepted. A JSON lines file on disk is streamed; other files are
+    read at once, up to `max_file_bytes`.
 
     Raises, before the first message: `InvalidInputError` for an unknown format or a file that can't be opened;
     `EmptyTextError`, `EncodingError`, `MalformedInputError`, `TimestampError` with the position in the file; and
@@ -103,7 +129,7 @@ def _checked(
         keys = FileKeys(None if path is None else place_of(path))
         with opened() as stream:
             for _, message in numbered(stream):
-                source = name if message.role == "document" and kind in ("markdown", "text") else None
+                source = name if message.role == "document" and kind not in ("json", "jsonl") else None
                 yield replace(message, source=source, idempotency_key=message.idempotency_key or keys.key(message))
 
     return messages()
@@ -115,6 +141,11 @@ def _numbered(
     stream.seek(0)
     if kind == "jsonl":
         return json_line_messages(lines_of(stream, max_message_bytes), max_message_bytes)
+    if kind in _CONVERTED:
+        module, function = _CONVERTED[kind]
+        reader = getattr(import_module(f"nscma_torch.text.files.converted.{module}"), function)
+        found: Iterator[tuple[int, Message]] = reader(_read_whole(stream, max_file_bytes), max_message_bytes)
+        return found
     return _WHOLE_TEXT_READERS[kind](decode(_read_whole(stream, max_file_bytes)), max_message_bytes)
 
 
