@@ -9,9 +9,8 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -107,12 +106,23 @@ def test_a_command_runs_in_a_fork_with_its_own_surroundings(
 def test_an_interrupt_reaches_the_fork(surroundings: dict[str, str], warm: Run) -> None:
     command = program("add", "--format", "text", "-", "--store", "interrupted.db")
     begun = subprocess.Popen(
-        command, cwd=surroundings["PWD"], env=surroundings, stdin=subprocess.PIPE, stderr=subprocess.PIPE
+        command,
+        cwd=surroundings["PWD"],
+        env=surroundings,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a worker of pytest-xdist ignores it
     )
     with begun:
-        time.sleep(1.0)  # until it reads its standard input
-        begun.send_signal(signal.SIGINT)
-        assert begun.wait(30) == 130
+        assert begun.stdin is not None
+        begun.stdin.write(b"Ok.\n" * 100_000)  # more than a pipe holds: the fork reads it
+        begun.stdin.flush()
+        for _ in range(60):  # one that comes just before a read is seen after it, as in any Python program
+            begun.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                begun.wait(0.5)
+                break
+        assert begun.returncode == 130
     assert warm("log", "--store", "interrupted.db").returncode != 0
 
 

@@ -98,13 +98,14 @@ def _command(arguments: Sequence[str]) -> Command:
 
 @contextmanager
 def _forwarding(process: int) -> Iterator[None]:
-    """Send the signals that would end this process to the one that runs the command."""
+    """Send the signals that would end this process to the one that runs the command. Ignored ones stay ignored."""
 
     def forward(number: int, _frame: object) -> None:
         with suppress(ProcessLookupError):
             os.kill(process, number)
 
     known = [getattr(signal, name) for name in _FORWARDED if hasattr(signal, name)]
+    known = [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, forward) for number in known}
     try:
         yield

@@ -88,8 +88,9 @@ def _run(line: socket.socket) -> NoReturn:
     """Run one command in this fork, and end it. Nothing of the parent's own cleanup may run here."""
     status = 1
     try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the parent was started with
         command, streams = receive_command(line)
         if not command.arguments:
             os.kill(os.getppid(), signal.SIGTERM)

@@ -52,7 +52,7 @@ def test_the_end_of_the_calendar(filled: Memory) -> None:
     assert whole(first, LAST.date()) == "month" and whole(LAST.date(), LAST.date().replace(day=31)) == ""
 
 
-@pytest.mark.parametrize("name", ["table.csv", "program.py", "page.html", "scan.pdf"])
+@pytest.mark.parametrize("name", ["table.xlsx", "program.py", "slides.pptx", "picture.png"])
 def test_a_file_of_an_unknown_type_is_refused(name: str, run: Run, tmp_path: Path) -> None:
     (tmp_path / name).write_text("name,city\nAda,Rome\n")
     with pytest.raises(InvalidInputError, match=r"only \.json, \.jsonl.*nscma add -"):
