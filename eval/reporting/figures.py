@@ -70,7 +70,7 @@ def curves(panels: Sequence[Panel], title: str, path: Path) -> None:
         _dressed(ax, panel)
     _legend(figure, axes)
     figure.suptitle(title)
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=150, bbox_inches="tight")
 
 
 def bars(groups: Mapping[str, Mapping[str, Interval]], title: str, label: str, path: Path) -> None:
@@ -116,7 +116,7 @@ def bars(groups: Mapping[str, Mapping[str, Interval]], title: str, label: str, p
     _plain(ax)
     _legend(figure, [ax])
     figure.suptitle(title)
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=150, bbox_inches="tight")
 
 
 def _figure(width: float, height: float) -> Figure:

@@ -23,8 +23,8 @@ probability that the context contains the answer is below --least-known, and the
 
 The run goes question by question over all systems and budgets, and goes on where it stopped; each line is a system at a
 budget. A context that was answered before, of another system or a smaller budget, has the same answer, tokens and
-seconds without a request. With `--every N` only each Nth question is asked. With `--at-once N` up to N contexts of a
-question are read at once, and their seconds overlap.
+seconds without a request. With `--every N` only each Nth question of each type is asked. With `--at-once N` up to N
+contexts of a question are read at once, and their seconds overlap.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def main() -> None:
     parser.add_argument("--model", help="model to use; default: the only model served")
     parser.add_argument("--conversations", type=Path, nargs="+", default=[], help="chats, dialogues, or folders")
     parser.add_argument("--locomo", type=Path, metavar="DATA", help="folder of the data sets, with locomo/ in it")
-    parser.add_argument("--every", type=int, default=1, help="ask each Nth question")
+    parser.add_argument("--every", type=int, default=1, help="ask each Nth question of each type")
     parser.add_argument("--systems", nargs="+", choices=SECTIONS, metavar="NAME", help=f"some of {', '.join(SECTIONS)}")
     parser.add_argument("--tokens", type=int, nargs="+", help=f"budgets; default: {' '.join(map(str, TOKENS))}")
     parser.add_argument("--at-once", type=int, default=1, metavar="N", help="requests that the server gets at once")

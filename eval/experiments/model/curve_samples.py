@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -47,7 +48,8 @@ class CurveSample:
 
 
 def samples(conversations: Sequence[Path], locomo: Path | None, every: int) -> list[CurveSample]:
-    """Read dialogues, and LoCoMo's conversations of odd index, with each `every`-th question, counted over all.
+    """Read dialogues, and LoCoMo's conversations of odd index, with each `every`-th question of each type, counted over
+    all.
 
     Args:
         locomo: folder of the data sets.
@@ -56,11 +58,14 @@ def samples(conversations: Sequence[Path], locomo: Path | None, every: int) -> l
     if locomo is not None:
         task = Locomo({}, locomo)
         found += [_of_locomo(task.sample(name)) for name in task.ids()[HALVES["odd"]]]
-    chosen, passed = [], 0
+    chosen = []
+    passed: Counter[str] = Counter()
     for sample in found:
-        questions = {question.text: question for question in sample.questions}  # some are asked twice
-        own = list(questions.values())[-passed % every :: every]
-        passed += len(questions)
+        own = []
+        for question in {question.text: question for question in sample.questions}.values():  # some are asked twice
+            if passed[question.type] % every == 0:
+                own.append(question)
+            passed[question.type] += 1
         if own:
             chosen.append(replace(sample, questions=own))
     return chosen

@@ -154,13 +154,17 @@ def test_locomo_is_scored_by_f1_and_by_what_a_short_answer_contains() -> None:
     assert scored(replace(asked, gold=Gold(), answer=""), "a kayak") == ("invented", None)
 
 
-def test_every_nth_question_is_counted_over_all_conversations(tmp_path: Path) -> None:
+def test_every_nth_question_of_a_type_is_counted_over_all_conversations(tmp_path: Path) -> None:
     for name, asked in (("a", "12"), ("b", "345")):
-        questions = "".join(f"? single Who is {number}? | Joe | 1\n" for number in asked)
+        questions = "".join(
+            f"? single Who is {number}? | Joe | 1\n? past Is {number} Joe? | Joe | 1\n" for number in asked
+        )
         text = f"== {name} | friends\n-- 2025-03-09 10:05\n1 Ana: I am with Joe.\n{questions}"
         (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
     chosen = samples([tmp_path], None, 3)
-    assert [question.text for sample in chosen for question in sample.questions] == ["Who is 1?", "Who is 4?"]
+    assert [question.text for sample in chosen for question in sample.questions] == [
+        "Who is 1?", "Is 1 Joe?", "Who is 4?", "Is 4 Joe?",
+    ]  # fmt: skip
     assert chosen[0].user == "Ana"
 
 
