@@ -67,8 +67,8 @@ def load_models(config: Config, path: Path | None) -> LoadedModels:
         return LoadedModels(config_identity(path), memory.components.new_embedder, own_model)
 
 
-def serve(listening: socket.socket, seconds: float) -> None:
-    """Fork for each command, until none has come for so many seconds."""
+def serve(listening: socket.socket, lock: int, seconds: float) -> None:
+    """Fork for each command, until none has come for so many seconds. A fork keeps neither the socket nor the lock."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system forgets forks that have ended
     gc.freeze()  # a collection in a fork would copy the pages of all that is loaded
     listening.settimeout(seconds)
@@ -80,6 +80,7 @@ def serve(listening: socket.socket, seconds: float) -> None:
         with line:
             if os.fork() == 0:
                 listening.close()
+                os.close(lock)
                 line.settimeout(None)
                 _run(line)
 
@@ -145,8 +146,11 @@ def _status() -> int:
 
 
 @contextmanager
-def listening_at(path: Path) -> Iterator[socket.socket]:
-    """Yield a socket at this path, and remove it at the end. Raises `StoreAccessError` if another process has it."""
+def listening_at(path: Path) -> Iterator[tuple[socket.socket, int]]:
+    """Yield a socket for this path and the lock on it, and remove the path at the end.
+
+    Raises `StoreAccessError` if another process has the lock.
+    """
     make_private(path.parent)
     lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -154,11 +158,10 @@ def listening_at(path: Path) -> Iterator[socket.socket]:
     except BlockingIOError:
         os.close(lock)
         raise StoreAccessError("a warm process for this configuration is already running or loading") from None
-    os.register_at_fork(after_in_child=lambda: os.close(lock))  # else the lock would live as long as a fork
     try:
         path.unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX) as listening:
-            yield listening
+            yield listening, lock
     finally:
         path.unlink(missing_ok=True)
         os.close(lock)
@@ -174,7 +177,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         path = address(given.config)
-        with listening_at(path) as listening:
+        with listening_at(path) as (listening, lock):
             for module in _USED_BY_ALL:
                 importlib.import_module(module)
             keep(load_models(load_config(given.config), given.config))
@@ -183,7 +186,7 @@ def main() -> None:
             listening.bind(str(path))
             listening.listen(_WAITING)
             _report(pid=os.getpid())
-            serve(listening, 60 * given.minutes)
+            serve(listening, lock, 60 * given.minutes)
     except (NscmaError, OSError) as error:
         _report(error=str(error))
         sys.exit(1)
