@@ -8,7 +8,6 @@ there is nobody to tidy the files.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
@@ -20,9 +19,8 @@ from eval.harness.contract import Passage, Shared
 from eval.systems.baseline import Baseline, Found, text_bytes
 from eval.systems.documents import said
 from eval.systems.options import options_of
+from eval.systems.plain_retrieval import plain_words
 from nscma_torch.core.config import Section
-
-_WORD = re.compile(r"\w+")
 
 
 class MarkdownOptions(Section):
@@ -44,13 +42,13 @@ class MarkdownFiles:
         """Write the lines."""
         self._passages = passages
         for number, passage in enumerate(passages):
-            for word in dict.fromkeys(_words(said(passage))):
+            for word in dict.fromkeys(plain_words(said(passage))):
                 self._lines.setdefault(word, []).append(number)
 
     def find(self, question: str, now: datetime) -> Found:  # noqa: ARG002
         """The lines found, each before those around it, best first."""
         found: dict[int, None] = {}
-        words = [word for word in dict.fromkeys(_words(question)) if word in self._lines]
+        words = [word for word in dict.fromkeys(plain_words(question)) if word in self._lines]
         for word in sorted(words, key=lambda one: len(self._lines[one])):
             for number in reversed(self._lines[word]):
                 if len(found) < self._options.lines:
@@ -63,10 +61,6 @@ class MarkdownFiles:
     def store_bytes(self) -> int:
         """Of the texts: grep has no index."""
         return text_bytes(self._passages)
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
 
 
 def make_markdown_files(section: Mapping[str, Any], shared: Shared) -> Baseline:

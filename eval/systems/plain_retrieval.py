@@ -29,7 +29,7 @@ class PlainSearch:
 
     def __init__(self, texts: Sequence[str], vectors: Tensor) -> None:
         self._vectors = vectors
-        words = [Counter(_words(text)) for text in texts]
+        words = [Counter(plain_words(text)) for text in texts]
         length = torch.tensor([sum(own.values()) for own in words], dtype=torch.float64)
         self._norm = K1 * (1 - B + B * length / length.mean())  # [n]
         self._postings: dict[str, tuple[list[int], list[int]]] = {}
@@ -49,7 +49,7 @@ class PlainSearch:
         """Rows that share a word with the question, best first."""
         n = len(self._norm)
         scores = torch.zeros(n, dtype=torch.float64)
-        for word in dict.fromkeys(_words(question)):
+        for word in dict.fromkeys(plain_words(question)):
             rows, counts = self._postings.get(word, ([], []))
             idf = math.log(1 + (n - len(rows) + 0.5) / (len(rows) + 0.5))
             tf = torch.tensor(counts, dtype=torch.float64)
@@ -71,5 +71,6 @@ class PlainSearch:
         return scores.argsort(descending=True, stable=True).tolist()
 
 
-def _words(text: str) -> list[str]:
+def plain_words(text: str) -> list[str]:
+    """Return the words of a text in lower case, in order."""
     return _WORD.findall(text.lower())

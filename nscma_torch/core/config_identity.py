@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class ConfigIdentity(NamedTuple):
-    """What a configuration is, and the working folder to which its paths are relative ("" if it has none)."""
+    """The digest or name of a configuration, and the folder to which its paths are relative ("" if it has none)."""
 
     config: str
     folder: str

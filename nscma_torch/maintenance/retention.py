@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, func, or_, select
 
+from nscma_torch.core.config import DELETED
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.schema import episodes, history
 
-DELETED = "deleted"  # as a key of `retention.days`
 _E, _H = episodes.c, history.c
 
 

@@ -60,11 +60,6 @@ class Redactor:
             return Masked(message, ())
         return Masked(replace(message, content=text, metadata=metadata), (*kinds, *more))
 
-    def metadata(self, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Mask the strings in metadata."""
-        masked: Mapping[str, Any] = self._value(metadata)[0]
-        return masked
-
     def _value(self, value: Any) -> tuple[Any, tuple[str, ...]]:
         if isinstance(value, str):
             return self.text(value)

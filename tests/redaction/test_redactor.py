@@ -1,4 +1,4 @@
-"""What is masked, what is not, and that nothing of it reaches the disk."""
+"""Secrets and personal numbers are masked, look-alikes are not, and nothing masked reaches the disk."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class ReadContext:
 
 @dataclass(frozen=True, slots=True)
 class ShownContext:
-    """What a system shows at a budget: its best memories, the tokens that they take, and their digest."""
+    """The best memories of a system within a budget, the tokens that they take, and their digest."""
 
     system: str
     tokens: int

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from eval.experiments.every_nth import EveryNth
 from eval.experiments.reading.asked_tasks import HALVES, USER
 from eval.experiments.reading.conversation_files import Conversation, load
 from eval.harness.contract import Sample
@@ -58,14 +58,9 @@ def samples(conversations: Sequence[Path], locomo: Path | None, every: int) -> l
     if locomo is not None:
         task = Locomo({}, locomo)
         found += [_of_locomo(task.sample(name)) for name in task.ids()[HALVES["odd"]]]
-    chosen = []
-    passed: Counter[str] = Counter()
+    chosen, nth = [], EveryNth(every)
     for sample in found:
-        own = []
-        for question in {question.text: question for question in sample.questions}.values():  # some are asked twice
-            if passed[question.type] % every == 0:
-                own.append(question)
-            passed[question.type] += 1
+        own = nth.of({question.text: question for question in sample.questions}.values())  # some are asked twice
         if own:
             chosen.append(replace(sample, questions=own))
     return chosen

@@ -1,4 +1,4 @@
-"""How many planted secrets are masked, by kind, and how many messages are masked that hold none.
+"""Count the planted secrets that are masked, by kind, and the messages that are masked though they hold none.
 
     python -m eval.experiments.safety.redaction --planted eval/data/redaction/test [--conversations DIR...]
 

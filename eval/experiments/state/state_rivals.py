@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -26,6 +25,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from eval.experiments.every_nth import EveryNth
 from eval.experiments.model.served_model import served_model
 from eval.experiments.reading.conversations import Models, loaded
 from eval.experiments.state.histories import TYPES, History, load
@@ -89,16 +89,8 @@ def table(found: Sequence[SystemOutcome]) -> Table:
 
 def some(histories: Sequence[History], every: int) -> list[History]:
     """Return the histories with each Nth question of each type, counted over all histories."""
-    passed: Counter[str] = Counter()
-    chosen = []
-    for history in histories:
-        own = []
-        for asked in history.questions:
-            if passed[asked.type] % every == 0:
-                own.append(asked)
-            passed[asked.type] += 1
-        chosen.append(replace(history, questions=tuple(own)))
-    return chosen
+    nth = EveryNth(every)
+    return [replace(history, questions=tuple(nth.of(history.questions))) for history in histories]
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What a command sends to the warm process, and what it receives. This module imports nothing heavy.
+"""Messages between a command and the warm process. This module imports nothing heavy.
 
 A command sends its standard streams, then its arguments, folder, environment and umask as JSON after their length. It
 receives the number of the process that runs it, then the exit status.

@@ -6,7 +6,7 @@ error that suggests the nearest known one.
 
 from nscma_torch.core.config.files import default_toml, load_config, override, read_toml
 from nscma_torch.core.config.language import LlmConfig
-from nscma_torch.core.config.safety import RedactionConfig, RetentionConfig
+from nscma_torch.core.config.safety import DELETED, RedactionConfig, RetentionConfig
 from nscma_torch.core.config.section import Section
 from nscma_torch.core.config.sections import (
     FAISS_FACTORY,
@@ -39,6 +39,7 @@ from nscma_torch.core.config.sections import (
 )
 
 __all__ = [
+    "DELETED",
     "FAISS_FACTORY",
     "AnswerConfig",
     "ChunkerConfig",

@@ -10,11 +10,12 @@ from pydantic import Field, field_validator
 from nscma_torch.core.config.section import Section
 from nscma_torch.core.records import ROLES
 
+DELETED = "deleted"  # as a key of `retention.days`
 RedactedKind = Literal["secret", "card", "iban", "email", "phone"]
 
 
 class RedactionConfig(Section):
-    """What is masked in messages before they are stored. Needs the extra `redaction` for secrets and phones."""
+    """Masking of messages before they are stored. Needs the extra `redaction` for secrets and phones."""
 
     kinds: tuple[RedactedKind, ...] = Field(
         (),
@@ -44,7 +45,7 @@ class RedactionConfig(Section):
 
 
 class RetentionConfig(Section):
-    """How long messages are stored. Sleep erases older ones."""
+    """Time for which messages are stored. Sleep erases older ones."""
 
     days: dict[str, int] = Field(
         {},
@@ -56,8 +57,8 @@ class RetentionConfig(Section):
     @classmethod
     def _known(cls, days: dict[str, int]) -> dict[str, int]:
         for kind, count in days.items():
-            if kind not in (*ROLES, "deleted"):
-                raise ValueError(f"{kind!r} is neither a role ({', '.join(ROLES)}) nor 'deleted'")
+            if kind not in (*ROLES, DELETED):
+                raise ValueError(f"{kind!r} is neither a role ({', '.join(ROLES)}) nor {DELETED!r}")
             if not 1 <= count <= 36_525:
                 raise ValueError(f"{kind} is {count} days; it must be from 1 to 36,525")
         return days

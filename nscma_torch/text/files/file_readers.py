@@ -1,7 +1,7 @@
 """Read messages from files: OpenAI-style JSON and JSON lines, Markdown, plain text, and documents of other programs.
 
 A file is read twice: first to check every message, then to yield the messages. So an invalid line is reported before
-the first message is yielded, and no part of an invalid file is stored.
+the first message is yielded, and no part of an invalid file is stored. A document of another program is parsed once.
 """
 
 from __future__ import annotations
@@ -122,13 +122,14 @@ def _checked(
         kind = kind or _sniffed(stream)
         stream.seek(0)
         numbered = partial(_numbered, kind=kind, max_message_bytes=max_message_bytes, max_file_bytes=max_file_bytes)
-        if not sum(1 for _ in numbered(stream)):
+        parsed = [*numbered(stream)] if kind in _CONVERTED else None  # once, since it takes long
+        if not (sum(1 for _ in numbered(stream)) if parsed is None else parsed):
             raise EmptyTextError(f"{name or 'the input'} is empty: it has no messages")
 
     def messages() -> Iterator[Message]:
         keys = FileKeys(None if path is None else place_of(path))
         with opened() as stream:
-            for _, message in numbered(stream):
+            for _, message in numbered(stream) if parsed is None else parsed:
                 source = name if message.role == "document" and kind not in ("json", "jsonl") else None
                 yield replace(message, source=source, idempotency_key=message.idempotency_key or keys.key(message))
 
