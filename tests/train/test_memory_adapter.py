@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,14 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from nscma_torch import attach_memory
 from nscma_torch.core.errors import ConfigError, InvalidInputError
 from train.memory_adapter.recall_task import RecallTask
-from train.memory_adapter.train_adapter import run
+from train.memory_adapter.train_adapter import load_base, run
+from train.memory_adapter.windows import Losses, window_losses
 
 ROOT = Path(__file__).parents[2]
+WORDS = ("the", "tide", "came", "in", "at", "noon")
 
 
 def small(steps: int, name: str = "memory_recall") -> dict[str, Any]:
@@ -71,21 +75,28 @@ def test_retrieval_trains_too(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "memory_config.json").read_text())["memory"]["kind"] == "retrieval"
 
 
-def test_plain_text_trains_too(tmp_path: Path) -> None:
-    words = ["[UNK]", "the", "tide", "came", "in", "at", "noon"]
-    vocabulary = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))
+def text_config(folder: Path, name: str, texts: Sequence[str]) -> dict[str, Any]:
+    """A configuration for text, with a tiny base model and texts in `folder`."""
+    vocabulary = Tokenizer(models.WordLevel({word: i for i, word in enumerate(["[UNK]", *WORDS])}, unk_token="[UNK]"))
     vocabulary.pre_tokenizer = pre_tokenizers.Whitespace()
-    base = tmp_path / "base"
+    base = folder / "base"
     PreTrainedTokenizerFast(tokenizer_object=vocabulary).save_pretrained(base)
     sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    torch.manual_seed(0)
     LlamaForCausalLM(LlamaConfig(vocab_size=7, **sizes, pad_token_id=0)).save_pretrained(base)
-    (tmp_path / "texts").mkdir()
-    (tmp_path / "texts" / "a.txt").write_text("the tide came in at noon\n" * 9)
-    config = tomllib.loads((ROOT / "configs/train/memory_adapter.toml").read_text(encoding="utf-8"))
+    (folder / "texts").mkdir()
+    for number, text in enumerate(texts):
+        (folder / "texts" / f"{number}.txt").write_text(text)
+    config = tomllib.loads((ROOT / f"configs/train/{name}.toml").read_text(encoding="utf-8"))
     config["model"] |= {"base": str(base), "dtype": "float32"}
     config["memory"] |= {"layers": "all", "dim": 8, "heads": 2, "segment": 8}
     config["data"] |= {"folder": "texts", "block": 24}
     config["train"] |= {"steps": 3, "log_every": 1}
+    return config
+
+
+def test_plain_text_trains_too(tmp_path: Path) -> None:
+    config = text_config(tmp_path, "memory_adapter", ["the tide came in at noon\n" * 9])
     run(config, tmp_path, tmp_path / "out", cpu=True)
     losses = [row["loss"] for row in rows(tmp_path / "out")]
     assert len(losses) == 3 and losses[2] < losses[0]
@@ -93,6 +104,40 @@ def test_plain_text_trains_too(tmp_path: Path) -> None:
         run(config, None, tmp_path / "out", cpu=True)
     with pytest.raises(InvalidInputError, match="a block needs 1001"):
         run(config | {"data": config["data"] | {"block": 1000}}, tmp_path, tmp_path / "out", cpu=True)
+
+
+def test_a_memory_carries_text_across_windows(tmp_path: Path) -> None:
+    """Half of each sequence repeats the other half, which a window of 16 tokens can't see."""
+    random = torch.Generator().manual_seed(0)
+    lines = [" ".join(WORDS[int(i)] for i in torch.randint(6, (16,), generator=random)) for _ in range(40)]
+    texts = ["".join(f"{line} {line} " for line in lines), "".join(f"{line} {line} " for line in lines[::-1])]
+    config = text_config(tmp_path, "memory_windows", texts)
+    config["data"] |= {"block": 32, "window": 16, "held_out": 1, "measured": 4}
+    config["train"] |= {"steps": 40, "lr": 0.03, "batch": 4, "log_every": 40}
+    run(config, tmp_path, tmp_path / "out", cpu=True)
+    measured = rows(tmp_path / "out")[-1]
+    assert measured["sequences"] == 4
+    assert measured["carried"] < measured["emptied at each window"] < measured["nats without memory"]
+    with pytest.raises(InvalidInputError, match="2 are held out"):
+        run(config | {"data": config["data"] | {"held_out": 2}}, tmp_path, tmp_path / "out", cpu=True)
+    with pytest.raises(ConfigError, match="needs window"):
+        del config["data"]["window"]
+        run(config, tmp_path, tmp_path / "out", cpu=True)
+
+
+def test_a_window_alone_sees_nothing_before_it(tmp_path: Path) -> None:
+    config = text_config(tmp_path, "memory_windows", ["the tide"])
+    model = load_base(config["model"]).eval()
+    tokens, others = torch.tensor([[1, 2, 3, 4, 5, 6]]), torch.tensor([[3, 2, 1, 4, 5, 6]])
+    apart = window_losses(model, tokens, 3)
+    assert apart.shape == (2,) and torch.equal(apart[1], window_losses(model, others, 3)[1])
+    memory = attach_memory(model, kind="retrieval", dim=8, segment=1)
+    for parameter in memory.parameters():
+        torch.nn.init.normal_(parameter)
+    carried = [window_losses(model, text, 3, memory)[1] for text in (tokens, others)]
+    assert not torch.equal(*carried)
+    found = Losses(alone=[2.0, 3.0], emptied=[1.9, 2.9], carried=[1.5, 2.5]).row()
+    assert found["change, all"] == [-0.5, -0.5, -0.5] and found["change, what it carries"] == [-0.4, -0.4, -0.4]
 
 
 @pytest.mark.prove

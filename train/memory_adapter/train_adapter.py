@@ -5,8 +5,10 @@
         --data DIR --out DIR
 
 With `[data] task = "recall"` it first trains a tiny decoder that recalls within its window, then the memory, and prints
-the accuracy at each distance without the memory, with it, and after `detach`. DIR gets the memory (`save_pretrained`),
-`log.jsonl` and `checkpoint.pt`; a run that was stopped goes on from there, with the batches it would have had.
+the accuracy at each distance without the memory, with it, and after `detach`. With `[data] window` the base reads a
+text in windows that don't see each other, and the memory is measured on texts that are held out. `--base` names another
+base model. DIR gets the memory (`save_pretrained`), `log.jsonl` and `checkpoint.pt`; a run that was stopped goes on
+from there, with the batches it would have had.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from __future__ import annotations
 import argparse
 import hashlib
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +29,20 @@ from nscma_torch.core.errors import ConfigError
 from nscma_torch.core.extras import require
 from train.memory_adapter.recall_base import recall_base
 from train.memory_adapter.recall_task import RecallTask
-from train.memory_adapter.text_blocks import TextBlocks
+from train.memory_adapter.text_blocks import TextBlocks, text_files
+from train.memory_adapter.windows import alone_losses, losses_of, window_losses
 from train.run_log import log
 
 Batches = Callable[[int, float, torch.Generator], tuple[Tensor, Tensor]]  # rows, progress in [0, 1) -> tokens, labels
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A base model, its batches, and the texts [1, T] that are held out."""
+
+    model: Any
+    batches: Batches
+    held_out: Sequence[Tensor] = ()
 
 
 def load_base(options: dict[str, Any]) -> Any:
@@ -44,8 +57,8 @@ def load_base(options: dict[str, Any]) -> Any:
     return transformers.AutoModelForCausalLM.from_pretrained(options["base"], **arguments)
 
 
-def prepare(config: dict[str, Any], data: Path | None, out: Path, accelerator: Any) -> tuple[Any, Batches]:
-    """The base model, and where its batches come from."""
+def prepare(config: dict[str, Any], data: Path | None, out: Path, accelerator: Any) -> Prepared:
+    """Load the base model and the data."""
     options = config["data"]
     if options["task"] == "recall":
         folder = out / "base"
@@ -59,22 +72,32 @@ def prepare(config: dict[str, Any], data: Path | None, out: Path, accelerator: A
             distance = int(torch.randint(shortest, longest + 1, (1,), generator=generator))
             return task.batch(rows, distance, generator)
 
-        return load_base({**config["model"], "base": folder}), recall
+        return Prepared(load_base({**config["model"], "base": folder}), recall)
     if options["task"] != "text":
         raise ConfigError(f'[data] task must be "recall" or "text", got {options["task"]!r}')
     if data is None:
         raise ConfigError("--data DIR is needed: the folder that holds [data] folder")
     transformers = require("transformers", extra="hf", purpose="reading text as tokens")
     tokenizer = transformers.AutoTokenizer.from_pretrained(config["model"]["base"])
-    blocks = TextBlocks(data / options["folder"], tokenizer, options["block"])
-    return load_base(config["model"]), lambda rows, _progress, generator: blocks.batch(rows, generator)
+    files, held_out = text_files(data / options["folder"], options.get("held_out", 0))
+    blocks, rest = (
+        TextBlocks(some, tokenizer, options["block"], options.get("characters")) if some else None
+        for some in (files, held_out)
+    )
+    assert blocks is not None
+    model = load_base(config["model"])
+    return Prepared(
+        model,
+        lambda rows, _progress, generator: blocks.batch(rows, generator),
+        [] if rest is None else rest.spread(options["measured"]),
+    )
 
 
 def train(
     model: Any, memory: AttachedMemory, batches: Batches, config: dict[str, Any], out: Path, accelerator: Any
 ) -> None:
     """Train what is attached; the batch of a step depends on seed, step and process alone."""
-    options, steps = config["train"], config["train"]["steps"]
+    options, steps, window = config["train"], config["train"]["steps"], config["data"].get("window")
     optimizer = torch.optim.AdamW(memory.parameters(), options["lr"], betas=(0.9, 0.98), weight_decay=0.0)
     checkpoint, done = out / "checkpoint.pt", 0
     if checkpoint.exists():
@@ -91,7 +114,10 @@ def train(
         for group in optimizer.param_groups:
             group["lr"] = rate
         device = accelerator.device
-        loss = wrapped(input_ids=tokens.to(device), labels=labels.to(device), use_cache=False).loss
+        if window is None:
+            loss = wrapped(input_ids=tokens.to(device), labels=labels.to(device), use_cache=False).loss
+        else:
+            loss = window_losses(wrapped, tokens.to(device), window, memory).mean()
         accelerator.backward(loss)
         accelerator.clip_grad_norm_(memory.parameters(), options["clip"])
         optimizer.step()
@@ -130,22 +156,30 @@ def digest(model: nn.Module) -> str:
 
 
 def run(config: dict[str, Any], data: Path | None, out: Path, *, cpu: bool) -> None:
-    """Train as configured; for the recall task, show what it brings."""
+    """Train as configured; show what the memory brings for the recall task, and on texts that are held out."""
     accelerate = require("accelerate", extra="train", purpose="training a memory")
     out.mkdir(parents=True, exist_ok=True)
     accelerator = accelerate.Accelerator(cpu=cpu)
-    model, batches = prepare(config, data, out, accelerator)
+    prepared = prepare(config, data, out, accelerator)
+    model = prepared.model
     shows = config["data"]["task"] == "recall" and accelerator.is_main_process
+    held_out = prepared.held_out if accelerator.is_main_process else ()
+    window = config["data"].get("window")
+    if held_out and window is None:
+        raise ConfigError("[data] held_out needs window, the number of tokens that the base reads at once")
     distances = config["data"].get("measure", [])
     before = digest(model)
     without = measure(model, distances) if shows else {}
+    alone = alone_losses(model.eval(), held_out, window)
     torch.manual_seed(config["train"]["seed"])
     memory = attach_memory(model, **config["memory"])
-    train(model, memory, batches, config, out, accelerator)
+    train(model, memory, prepared.batches, config, out, accelerator)
     accelerator.wait_for_everyone()
     if not accelerator.is_main_process:
         return
     memory.save_pretrained(out)
+    if held_out:
+        log(out, losses_of(model.eval(), memory, held_out, window, alone).row())
     if shows:
         having = measure(model, distances)
         memory.detach()
@@ -161,10 +195,13 @@ def main() -> None:
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--data", type=Path, help="folder of texts")
     parser.add_argument("--out", type=Path, required=True, help="folder to write")
+    parser.add_argument("--base", help="folder or name of the base model, instead of the configured one")
     parser.add_argument("--steps", type=int, help="instead of the configured number")
     parser.add_argument("--cpu", action="store_true", help="even where there is a GPU")
     args = parser.parse_args()
     config = tomllib.loads(args.config.read_text(encoding="utf-8"))
+    if args.base is not None:
+        config["model"]["base"] = args.base
     if args.steps is not None:
         config["train"]["steps"] = args.steps
     run(config, args.data, args.out, cpu=args.cpu)

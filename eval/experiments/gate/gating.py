@@ -1,6 +1,6 @@
 """Which signal tells, when a message is heard, whether it will be needed later?
 
-    python -m eval.experiments.gate.gating --data DIR [--cache DIR] [--sets NAME ...] [--half HALF]
+    python -m eval.experiments.gate.gating --data DIR [--cache DIR] [--sets NAME ...] [--half HALF] [--model FOLDER]
 
 A message is needed if it is evidence of some question. Each signal ranks the messages of a conversation; the last ones
 are deferred. AUC is the chance that a needed message ranks above another of its conversation, averaged over
@@ -8,7 +8,8 @@ conversations; `kept` is the share of the needed messages among those written wh
 share of the bytes that is deferred with them. A second table gives what whole gates defer and keep at their own
 thresholds: the one that ships, and the paper's over lambda, with and without carried state. Settings were chosen on
 conversations with an even index; claims quote the odd ones. LoCoMo knows what its questions need; BEAM's evidence is
-the messages that its questions were written from.
+the messages that its questions were written from. `--model` measures surprise with a causal language model of
+transformers in bfloat16, over a window of 512 tokens, instead of the bundled model.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from eval.tasks.retrieval_sets import half_of
 from nscma_torch import load_config
 from nscma_torch.core.config import GateConfig
 from nscma_torch.core.device import torch_device
-from nscma_torch.core.protocols import Embedder
+from nscma_torch.core.protocols import Embedder, SurpriseModel
 from nscma_torch.core.records import Decision
 from nscma_torch.ingest.gating import Past, gate_messages
 from nscma_torch.ingest.stages import Stages
@@ -39,6 +40,7 @@ from nscma_torch.surprise.byte_model.bundled_model import ByteSurpriseModel
 from nscma_torch.surprise.byte_model.byte_counts import REACH, stream_nats
 from nscma_torch.surprise.gate import GateState, MessageGate
 from nscma_torch.surprise.gradient_surprise import gradient_surprise
+from nscma_torch.surprise.language_models.transformers_model import CausalSurpriseModel
 from nscma_torch.surprise.observation import Observation
 from nscma_torch.surprise.salience_head import SalienceHead
 from nscma_torch.text.chunker import Chunker
@@ -98,7 +100,7 @@ SETS: Mapping[str, Callable[[Path], list[Talk]]] = MappingProxyType(
 )
 
 
-def hear(talk: Talk, surprise_model: ByteSurpriseModel, embedder: Embedder, head: SalienceHead) -> Heard:
+def hear(talk: Talk, surprise_model: SurpriseModel, embedder: Embedder, head: SalienceHead) -> Heard:
     """Weigh a talk as the memory does, and read each of its messages alone."""
     vectors = vectors_of(talk.texts, embedder)
     weighed = gate_messages(
@@ -126,6 +128,10 @@ def decide(observations: Sequence[Observation], config: GateConfig) -> list[Deci
         decision, state = gate.decide(observation, state)
         decisions.append(decision)
     return decisions
+
+
+def _causal(folder: Path) -> SurpriseModel:
+    return CausalSurpriseModel.load(folder, dtype=torch.bfloat16, window=512)
 
 
 def vectors_of(texts: Sequence[str], embedder: Embedder) -> torch.Tensor:
@@ -266,16 +272,14 @@ def main() -> None:
     parser.add_argument("--half", choices=HALVES, default="all", help="of the conversations, by their index")
     parser.add_argument("--limit", type=int, help="only so many conversations of each set, from the first")
     parser.add_argument("--cache", type=Path, help="folder that keeps vectors for the next run")
+    parser.add_argument("--model", type=Path, metavar="FOLDER", help="a causal language model to measure surprise with")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     config = load_config(None)
     plain = load_embedder(config.embedder, torch_device(config.device))
-    embedder, surprise_model, head = (
-        CachedEmbedder(plain, arguments.cache),
-        ByteSurpriseModel.load(),
-        SalienceHead.load(),
-    )
+    embedder, head = CachedEmbedder(plain, arguments.cache), SalienceHead.load()
+    surprise_model = ByteSurpriseModel.load() if arguments.model is None else _causal(arguments.model)
     console = Console(width=170)
     for name in arguments.sets:
         talks = []
