@@ -17,18 +17,22 @@ CHANGED = 0.4  # probability of a change from which the later passage's value is
 SHARE = 0.004
 
 
-def current_value(reader: Reader, read: ReadResult, passages: Sequence[InputPassage]) -> ReadSpan | None:
+def current_value(
+    reader: Reader, read: ReadResult, passages: Sequence[InputPassage], trust: Sequence[float]
+) -> ReadSpan | None:
     """Return the best span in a later passage that changes the best span's passage, or None if there is none.
 
-    `passages` are in the order they were said. Costs one pass over as many pairs of passages as there are later
-    passages with a span of at least `SHARE`.
+    `passages` are in the order they were said. A passage changes none that is trusted more, by `trust`. Costs one pass
+    over as many pairs of passages as there are later passages with a span of at least `SHARE`.
     """
     if not read.spans:
         return None
     best = read.spans[0]
     later: dict[int, ReadSpan] = {}
     for span in read.spans[1:]:
-        if span.passage > best.passage and span.share >= SHARE * best.share and not passages[span.passage].context:
+        if span.passage <= best.passage or span.share < SHARE * best.share or passages[span.passage].context:
+            continue
+        if trust[span.passage] >= trust[best.passage]:
             later.setdefault(span.passage, span)
     if not later:
         return None

@@ -21,11 +21,14 @@ from nscma_torch.core.config import ReadingConfig
 from nscma_torch.core.database.clock import to_micros
 from nscma_torch.core.database.database import Database
 from nscma_torch.core.records import NOT_SURE, ROLES, Answer, Evidence, Hit, Unit, Usage
+from nscma_torch.core.trust import TRUST
 from nscma_torch.episodic.index.units import unit_of
 from nscma_torch.episodic.log import episodes, speakers, turns
+from nscma_torch.reading.asked_subject import only_of_asker
 from nscma_torch.reading.chinese_subjects import is_of_another
 from nscma_torch.reading.confidence import ANSWERABLE, CORRECT, confidence, features_of
 from nscma_torch.reading.embedded_tasks import quoted_line
+from nscma_torch.reading.first_person import is_own_note
 from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import InputPassage, asked_by
@@ -58,7 +61,7 @@ SURER = (
 )
 
 DELETED_EVIDENCE = 0.3  # least evidence of a deleted message for which it is read beside the hits
-KEPT_EVIDENCE = 0.5  # evidence of the answer's passage from which it stands whatever was deleted
+GOOD_EVIDENCE = 0.5  # of a passage from which its answer stands, whatever was deleted and others say
 UNANSWERABLE = 0.1  # highest probability of an answer to a question about what was deleted
 
 _OF_A_STATE = ("span", "list", "when", "yes")  # kinds of answers that a later message may make outdated
@@ -239,6 +242,7 @@ class ReaderQA:
         somebody teaches now), and one that is past or in doubt is marked as `outdated`.
         """
         first = self._current(question, self._admitted(question, hits, user_id, now, {}))
+        first = self._user_first(question, hits, first, user_id, now)
         if self._is_of_deleted(question, hits, first, user_id, now):
             trace = (*first.trace, "what was told of this is deleted")
             least = min(first.answerable, UNANSWERABLE)
@@ -266,6 +270,21 @@ class ReaderQA:
         over = has_past_of(question, first.read.passages[found.passage].text)
         return replace(first, right=min(first.right, UNSURE)) if over else first
 
+    def _user_first(self, question: str, hits: Sequence[Hit], first: Attempt, user_id: str, now: datetime) -> Attempt:
+        """Prefer what users say of themselves to what a document or a tool says, if there is good evidence of it."""
+        found = first.found
+        if found is None or not only_of_asker(question) or not _is_of_others(first.read.hits[found.passage].unit):
+            return first
+        others = {hit.id: "" for hit in first.read.hits if _is_of_others(hit.unit)}
+        if len(others) == len(first.read.hits):
+            return first
+        told = first.read.hits[found.passage]
+        others[told.id] = f"{found.text!r} rejected: a {told.unit.role} says it, and the user says otherwise"
+        own = self._current(question, self._admitted(question, hits, user_id, now, others))
+        if own.found is None or not own.known(self._settings.answerable):
+            return first
+        return own if own.read.result.evidence[own.found.passage] >= GOOD_EVIDENCE else first
+
     def _is_of_deleted(self, question: str, hits: Sequence[Hit], attempt: Attempt, user_id: str, now: datetime) -> bool:
         """Return True if the reader would take its answer from a deleted message.
 
@@ -288,7 +307,7 @@ class ReaderQA:
         value, known = found.text.casefold(), attempt.found.text.casefold()
         own = attempt.read.hits[attempt.found.passage].id
         evidence = next((p for hit, p in zip(read.hits, read.result.evidence, strict=True) if hit.id == own), 0.0)
-        if value in known or known in value or evidence >= KEPT_EVIDENCE:
+        if value in known or known in value or evidence >= GOOD_EVIDENCE:
             return False
         return not any(value in hit.text.casefold() for hit in read.hits if hit.id not in ids)
 
@@ -326,7 +345,8 @@ class ReaderQA:
             return attempt
         if found.passage != read.result.spans[0].passage:  # a newer one was chosen
             return attempt
-        current = current_value(self._reader, read.result, read.passages)
+        trust = [TRUST[hit.unit.role] for hit in read.hits]
+        current = current_value(self._reader, read.result, read.passages, trust)
         if current is None:
             return attempt
         outdated, *others = read.result.spans
@@ -360,7 +380,7 @@ class ReaderQA:
                 break
             without[read.hits[found.passage].id] = f"{found.text!r} rejected: {reason}"
         left = f"{found.text!r} rejected: {reason}" if found is not None and reason else ""
-        vetoes = (*without.values(), left) if left else tuple(without.values())
+        vetoes = tuple(reason for reason in (*without.values(), left) if reason)
         answer = None if left else found
         features = read.features(answer)
         right = 0.0 if answer is None else confidence(features, CORRECT)
@@ -439,6 +459,11 @@ class ReaderQA:
         kinds = [i for i, kind in enumerate(CHANGES) if kind not in UNCHANGED]
         likely = zip(found.tolist(), probability_of_effect(found).tolist(), strict=True)
         return [(CHANGES[max(kinds, key=own.__getitem__)], p) for own, p in likely]
+
+
+def _is_of_others(unit: Unit) -> bool:
+    """Return True for a text that comes from elsewhere: a document other than the user's notes, a tool's result."""
+    return unit.role in ("document", "tool", "system") and not is_own_note(unit)
 
 
 def _of_asker(question: str, quoted: Answer) -> Answer:

@@ -28,6 +28,7 @@ from nscma_torch.extraction.read_ahead import Given, ReadAhead, ReadMany
 from nscma_torch.extraction.symmetric_statements import with_symmetric
 from nscma_torch.hierarchy.store import hierarchies
 from nscma_torch.ingest.indexer import Indexer
+from nscma_torch.reading.first_person import USER, knows_the_user
 from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.semantic.notes import note
@@ -296,9 +297,12 @@ class Extractor:
     def _told_apart(
         self, user_id: str, chunks: Sequence[tuple[int, Unit]], extracted: Sequence[Extraction]
     ) -> list[list[Statement]]:
-        """Return the statements for each chunk, with namesakes told apart."""
+        """Return the statements for each chunk, with namesakes told apart.
+
+        A web page or a tool that says "remember that the user …" says nothing of this user.
+        """
         placed = [
-            [self._placed(one, unit) for one in own.statements if name_key(one.subject) and self._notes != "alone"]
+            [self._placed(one, unit) for one in own.statements if _counts(one, unit) and self._notes != "alone"]
             for (_, unit), own in zip(chunks, extracted, strict=True)
         ]
         with self._database.read(user_id) as connection:
@@ -328,3 +332,8 @@ class Extractor:
         """Return vectors for chunks that were stored without one."""
         indexed = self._indexer.index(list(texts.values()), [True] * len(texts))
         return {chunk: own[0].vector for chunk, own in zip(texts, indexed, strict=True) if own[0].vector is not None}
+
+
+def _counts(statement: Statement, unit: Unit) -> bool:
+    subject = name_key(statement.subject)
+    return subject != "" and (subject != USER or knows_the_user(unit))

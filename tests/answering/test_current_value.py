@@ -52,10 +52,10 @@ class ScriptedReader:
         return rows
 
 
-def chosen(shares: dict[str, float], changes: dict[str, float]) -> str | None:
+def chosen(shares: dict[str, float], changes: dict[str, float], trust: Sequence[float] = (1.0, 1.0, 1.0)) -> str | None:
     reader = ScriptedReader(shares, changes)
     (read,) = reader.read([""], [PASSAGES])
-    span = current_value(reader, read, PASSAGES)  # type: ignore[arg-type]
+    span = current_value(reader, read, PASSAGES, trust)  # type: ignore[arg-type]
     return None if span is None else span.text
 
 
@@ -65,6 +65,13 @@ def test_the_value_of_a_later_passage_that_changes_the_first_is_current() -> Non
     assert chosen({"950": 0.6, "900": 0.2}, {"900": 0.9, "950": 0.9}) is None, "an earlier passage changes nothing"
     assert chosen({"900": 0.6, "950": 0.5 * SHARE * 0.6}, {"950": 0.9}) is None, "it is no likely answer"
     assert chosen({}, {}) is None
+
+
+def test_a_less_trusted_passage_changes_nothing() -> None:
+    shares, changes = {"900": 0.6, "950": 0.1}, {"950": 0.9}
+    assert chosen(shares, changes, trust=(1.0, 0.8, 1.0)) is None
+    assert chosen(shares, changes, trust=(0.8, 0.8, 1.0)) == "950"
+    assert chosen(shares, changes, trust=(0.8, 1.0, 1.0)) == "950"
 
 
 @pytest.mark.parametrize(

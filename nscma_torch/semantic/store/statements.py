@@ -19,6 +19,7 @@ from nscma_torch.core.database.schema import episodes
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.core.records import Statement
 from nscma_torch.episodic.log.streams import derive_id
+from nscma_torch.reading.first_person import USER
 from nscma_torch.semantic.store import entities, namespaces, statement_groups
 from nscma_torch.semantic.store.fact_schema import statements
 from nscma_torch.semantic.store.statement_groups import CURATE, Key, clear, unresolved
@@ -51,7 +52,8 @@ __all__ = [
 class StatementRow:
     """A statement that counts, with its keys after merges and times in microseconds.
 
-    `role` and `position` (in the stream) come from its message, which was stored at `stored_at`.
+    `role` and `position` (in the stream) come from its message, which was stored at `stored_at`. It is `first_hand` if
+    its speaker has the role "user" and speaks of themselves, also in a note of their own.
     """
 
     seq: int
@@ -77,6 +79,7 @@ class StatementRow:
     position: int
     stored_at: int
     begun_by: int | None = None
+    first_hand: bool = False
 
     @property
     def key(self) -> Key:
@@ -225,7 +228,15 @@ def of_relation(connection: Connection, namespace: str, relation: str) -> list[S
 def _merged(row: Mapping[Any, Any], into: Mapping[str, str]) -> StatementRow:
     """Return a row with its keys replaced by those of the merged entities."""
     own = {name: into.get(row[name], row[name]) for name in ("subject", "object_key", "replaces_key")}
-    return StatementRow(**{**row, **own})
+    return StatementRow(**{**row, **own}, first_hand=_is_first_hand(row, into))
+
+
+def _is_first_hand(row: Mapping[Any, Any], into: Mapping[str, str]) -> bool:
+    subject: str = row["subject"]
+    if row["role"] == "document":
+        return subject == USER  # of a note of one's own: other documents state nothing of the user
+    speaker = name_key(row["speaker"])
+    return row["role"] == "user" and into.get(speaker, speaker) == into.get(subject, subject)
 
 
 def _counting(namespace: str) -> Select[Any]:

@@ -23,8 +23,8 @@ class Claim:
     denies all values; without it, the claim only states that `replaces` has ended. `correction`: the speaker's earlier
     claim was never true; `past`: the value held once. A `decisive` claim is not weighed against others. `vague`: the
     value is a description, which doesn't replace a name. `repeats`: the claim supports a current value and starts no
-    new span. `confidence` and `trust` are in (0, 1]. `moved_to` is its position in the order of world time if `prepare`
-    moved it.
+    new span. `confidence` and `trust` are in (0, 1]. `first_hand`: a user speaks of themselves.
+    `moved_to` is its position in the order of world time if `prepare` moved it.
     """
 
     seq: int
@@ -41,6 +41,7 @@ class Claim:
     ends: int | None = None
     confidence: float = 1.0
     trust: float = 1.0
+    first_hand: bool = False
     decisive: bool = False
     vague: bool = False
     repeats: bool = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from nscma_torch.core.trust import TRUST
 from nscma_torch.reading.relations import Schema, family
 from nscma_torch.semantic.store.facts import NewFact
 from nscma_torch.semantic.store.statement_groups import Key
@@ -19,8 +20,6 @@ from nscma_torch.text.names import name_key
 from nscma_torch.text.terms import terms
 
 NAMED = "named"  # the relation with names as objects
-# weight of a statement, in (0, 1], by the role that made it
-_TRUST: Mapping[str, float] = {"user": 1.0, "document": 0.9, "tool": 0.8, "assistant": 0.6, "system": 0.5}
 _PLACES = 1 << 20  # positions in a message that `order` tells apart
 
 
@@ -180,7 +179,8 @@ def claim_of(
         begun_by=None if row.negated else row.begun_by,
         ends=None if row.negated or lasting else row.valid_to,
         confidence=row.confidence,
-        trust=_TRUST[row.role],
+        trust=TRUST[row.role],
+        first_hand=row.first_hand,
         decisive=bool(row.replaces) and not row.correction,
         vague=vague,
     )

@@ -2,7 +2,9 @@
 
 A group has one value at a time. Its claims are applied in the order of world time (NSCMA section 3.5 applies them in
 the order of arrival). A claim for another value ends the current value if the same speaker makes it or if it states so
-itself; otherwise, and always with `Rules.by_score`, the two are weighed against each other.
+itself; otherwise, and always with `Rules.by_score`, the two are weighed against each other. No claim ends what a more
+trusted role says without being weighed against it, and what users say of themselves is neither ended nor disputed by a
+less trusted role (a document, a tool, an assistant).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from nscma_torch.semantic.timeline.timeline_records import Effect, Outcome, Time
 _ELSE = "another value took its place"
 _OVER = "it was said to hold no longer"
 _LESS = "it weighs less than what others say"
+_HEARSAY = "the user's own words say otherwise"
 
 
 def resolve(claims: Sequence[Claim], rules: Rules) -> Timeline:
@@ -74,6 +77,9 @@ class _Fold:
 
     def say(self, claim: Claim) -> None:
         """Apply a claim that a value holds, or held, from a given time on."""
+        if self._is_hearsay(claim, [side for side in self._open if side.value != claim.value]):
+            self._did[claim.seq] = ("nothing", [], _HEARSAY)
+            return
         span = next((span for span in self._open if span.value == claim.value), None)
         if claim.vague and span is None and any(_is_named(side) for side in self._open):
             self._did[claim.seq] = ("nothing", [], "it describes, and what holds has a name")
@@ -111,11 +117,17 @@ class _Fold:
         if not denied:
             self._did[claim.seq] = ("nothing", [], "what it denies was not held")
             return
+        if self._is_hearsay(claim, denied):
+            self._did[claim.seq] = ("nothing", [], _HEARSAY)
+            return
         self._doubt(denied, claim.time, claim)
 
     def end(self, claim: Claim, time: int) -> None:
         """Apply the end of a claim's value at `time`."""
         span = next((span for span in self._open if span.value == claim.value), None)
+        if span is not None and self._is_hearsay(claim, [span]):
+            self._did[claim.seq] = ("nothing", [], _HEARSAY)
+            return
         if claim.begins is not None or not claim.over:  # it was said before
             renewed = span and any(other.ends is not None and other.said > claim.said for other in span.supporters)
             if span and claim in span.supporters and not renewed:
@@ -227,14 +239,26 @@ class _Fold:
         """Return True if a claim that contradicts a side ends that side without being weighed against it.
 
         It does if it states so, if it names what it replaces, if one of the side's own speakers makes it, or if both
-        give a start time, because one value then followed the other.
+        give a start time, because one value then followed the other; but not if a more trusted role supports the side.
+        What users say of themselves ends what less trusted roles say.
         """
         if self._rules.by_score:
+            return False
+        others = [other.trust for other in side.supporters if other.speaker != claim.speaker]
+        if claim.first_hand and max(others, default=0.0) < claim.trust:
+            return True
+        if max(others, default=0.0) > claim.trust:
             return False
         dated = claim.begins is not None and side.supporters[0].begins is not None
         follows = dated and side.valid_from is not None and claim.begins is not None and claim.begins > side.valid_from
         moves = claim.replaces not in ("", claim.value) and not claim.correction
         return claim.decisive or moves or follows or any(other.speaker == claim.speaker for other in side.supporters)
+
+    def _is_hearsay(self, claim: Claim, sides: Sequence[ValidSpan]) -> bool:
+        """Return True if a claim by a less trusted role contradicts what a user says of themselves."""
+        if self._rules.by_score or self._rules.by_model:
+            return False
+        return any(own.first_hand and own.trust > claim.trust for side in sides for own in side.supporters)
 
     def _weigh(self) -> None:
         """Drop values with clearly less weight than those contradicting them."""
