@@ -15,8 +15,8 @@ from nscma_torch.cli.output import plain, print_json, say
 if TYPE_CHECKING:
     from nscma_torch.doctor.servers import ModelServer
 
-_EXTRACTION = ("facts", "instead_of_model")
-_SMALL = 7_000_000_000  # parameters below which a model extracts worse facts than the networks; one of 1.5B does
+_BUNDLED_FIRST = (("facts", "instead_of_model"), ("reading", "instead_of_model"))
+_SMALL = 7_000_000_000  # parameters below which a model reads worse than the bundled networks; one of 1.5B does
 _UNREPORTED = 4096  # tokens of context if the server doesn't report them: the least that Ollama starts with
 
 
@@ -73,9 +73,9 @@ def setup(
         context = again.model(chosen.name).context
         section["context"] = context or _UNREPORTED
     edits = [SetKey(("llm",), section)]
-    networks = chosen.parameters is not None and chosen.parameters < _SMALL and not _sets(file, *_EXTRACTION)
-    if networks:
-        edits.append(SetKey(_EXTRACTION, 0.0))
+    small = chosen.parameters is not None and chosen.parameters < _SMALL
+    networks = [key for key in _BUNDLED_FIRST if small and not _sets(file, *key)]
+    edits += [SetKey(key, 0.0) for key in networks]
     plan = SettingsEdit(file, "toml", edits).planned()
     backup = plan.write() if plan else None
     if json:
@@ -85,9 +85,10 @@ def setup(
     if server.kind == "other" and context is None:
         say(f"[yellow]the context length is not reported; {_UNREPORTED} tokens assumed (llm.context)[/]")
     if networks:
+        keys = ", ".join(f"{section}.{key} = 0" for section, key in networks)
         say(
-            f"the bundled networks extract facts (facts.instead_of_model = 0): a model of "
-            f"{(chosen.parameters or 0) / 1e9:.1f} billion parameters gets most of them wrong"
+            f"the bundled networks go first ({keys}), and the model does what they can't: one of "
+            f"{(chosen.parameters or 0) / 1e9:.1f} billion parameters extracts and answers worse"
         )
     kept = f" (before: {plain(str(backup))})" if backup else ""
     say(f"wrote \\[llm] to {plain(str(file))}{kept}; use it with --config {plain(str(file))} or NSCMA_CONFIG")

@@ -126,10 +126,16 @@ def test_no_server_is_one_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "own", "spared"),
-    [(1_500_000_000, "", 0.0), (8_000_000_000, "", 1.0), (1_500_000_000, "[facts]\ninstead_of_model = 0.9\n", 0.9)],
+    ("parameters", "own", "facts", "answers"),
+    [
+        (1_500_000_000, "", 0.0, 0.0),
+        (8_000_000_000, "", 1.0, 0.6),
+        (1_500_000_000, "[facts]\ninstead_of_model = 0.9\n", 0.9, 0.0),
+    ],
 )
-def test_a_small_model_extracts_no_facts(tmp_path: Path, parameters: int, own: str, spared: float) -> None:
+def test_a_small_model_does_what_the_networks_cannot(
+    tmp_path: Path, parameters: int, own: str, facts: float, answers: float
+) -> None:
     rows = {"data": [{"id": "small", "meta": {"n_params": parameters}}]}
     file = tmp_path / "nscma.toml"
     if own:
@@ -137,8 +143,10 @@ def test_a_small_model_extracts_no_facts(tmp_path: Path, parameters: int, own: s
     with serving({**PROGRAMS["llama.cpp"], "/v1/models": rows}) as url:
         result = CliRunner().invoke(app, ["setup", str(file), "--url", url])
     assert result.exit_code == 0, result.output
-    assert load_config(file).facts.instead_of_model == spared
-    assert ("networks extract facts" in result.output) == (spared == 0)
+    config = load_config(file)
+    assert (config.facts.instead_of_model, config.reading.instead_of_model) == (facts, answers)
+    for section, value in (("facts", facts), ("reading", answers)):
+        assert (f"{section}.instead_of_model = 0" in " ".join(result.output.split())) == (value == 0)
 
 
 @pytest.mark.parametrize(("size", "parameters"), [("1.5B", 1_500_000_000), ("270M", 270_000_000), ("", None)])

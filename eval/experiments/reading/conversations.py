@@ -1,6 +1,7 @@
 """How well `Memory.ask` answers questions about a conversation, by type of question.
 
-    python -m eval.experiments.reading.conversations --conversations DIR|FILE... [--config FILE] [--errors] [--given]
+    python -m eval.experiments.reading.conversations --conversations DIR|FILE... [--every N] [--config FILE] [--errors]
+        [--given]
 
 Each conversation goes into a fresh store; its first speaker then asks every question a moment after the last message.
 `conversation_files.py` beside this file describes the two formats, `nscma_torch/demo/short_answers.py` the scores:
@@ -237,6 +238,7 @@ def main() -> None:
     """Print a table of all conversations, with `--given` a second one, and what else was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--conversations", type=Path, nargs="+", required=True, help="chats, dialogues, or folders")
+    parser.add_argument("--every", type=int, default=1, help="read each Nth conversation")
     parser.add_argument("--config", type=Path, help="configuration of the memory; the defaults without it")
     parser.add_argument("--given", action="store_true", help="ask of the evidence alone, too")
     parser.add_argument("--errors", action="store_true", help="print each question with gold, answer and verdict")
@@ -244,7 +246,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    conversations = load(arguments.conversations)
+    conversations = load(arguments.conversations)[:: arguments.every]
     models = loaded(load_config(arguments.config))
     console = Console(width=140)
     written: list[Outcome] = []
