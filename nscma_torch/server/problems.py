@@ -45,8 +45,8 @@ _STATUS: tuple[tuple[type[errors.NscmaError], int], ...] = (  # the first that f
 )
 _RETRY_SECONDS = 2
 _OPENAI = re.compile(
-    r"/v1/(?:chat/completions|completions|models|embeddings|responses|moderations|audio|images|files|batches|assistants"
-    r"|threads|uploads|vector_stores|fine_tuning)(?:/|$)"
+    r"/(?:v1/(?:chat/completions|completions|models|embeddings|responses|moderations|audio|images|files|batches"
+    r"|assistants|threads|uploads|vector_stores|fine_tuning|conversations)|anthropic/v1/messages)(?:/|$)"
 )
 _MOST_PLACES, _LONGEST_PLACE = 20, 200  # of a request that does not fit; characters of each
 RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -136,7 +136,7 @@ def _written(told: Problem, error: dict[str, str | None] | None = None) -> bytes
 
 
 def _openai(told: Problem) -> dict[str, str | None]:
-    """Convert an error to the format of OpenAI's API."""
+    """Convert an error to the format of OpenAI's API, of which Anthropic's clients read the message and type."""
     kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
     codes = {401: "invalid_api_key", 413: "request_too_large", 429: "rate_limit_exceeded"}
     kind = kinds.get(told.status, "server_error" if told.status >= 500 else "invalid_request_error")

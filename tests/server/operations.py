@@ -59,8 +59,10 @@ def operations(document: dict[str, Any]) -> Iterator[Operation]:
                 one.body = {"memory_id": "…"}
             if one.id in ("update", "mem0_update"):
                 one.body = {"text": "Another text."}
-            if one.id == "chat_completions":
+            if one.id in ("chat_completions", "anthropic_messages"):
                 one.body = {"messages": [{"role": "user", "content": "Where is my instrument?"}]}
+            if one.id == "responses":
+                one.body = {"input": "Where is my instrument?"}
             yield one
 
 

@@ -31,6 +31,8 @@ OF_THE_MODEL = {
     "model",
     "embeddings",
     "responses",
+    "anthropic_messages",
+    "count_tokens",
 }  # they need no name of a user: the token says whose memory it is
 OF_NOBODY = {"relations"}  # what the relation file says
 PAGES = [("GET", "/"), ("GET", "/docs"), ("GET", "/openapi.json"), ("HEAD", "/openapi.json")]  # of nobody

@@ -1,18 +1,21 @@
 """Hold back the end of an answer from the client until its exchange is on disk.
 
-The end of an event stream is the line `data: [DONE]` and everything after it; the rest is forwarded as it arrives. Any
-other answer is held back completely, because a client can't use part of an answer.
+The end of an event stream is the line that ends it (`data: [DONE]`) and everything after it; the rest is forwarded as
+it arrives. Any other answer is held back completely, because a client can't use part of an answer.
 """
 
 from __future__ import annotations
 
-_DONE = (b"data: [DONE]", b"data:[DONE]")
-
 
 class EventsEnd:
-    """Holds back the end of an event stream."""
+    """Holds back the end of an event stream.
 
-    def __init__(self) -> None:
+    Args:
+        ends: beginnings of the line that begins the end.
+    """
+
+    def __init__(self, ends: tuple[bytes, ...]) -> None:
+        self._ends = ends
         self._held = b""
         self._fresh = True  # whether what comes next begins a line
         self._done = False
@@ -44,11 +47,11 @@ class EventsEnd:
         while start < len(data):
             stop = data.find(b"\n", start)
             line = data[start:] if stop < 0 else data[start:stop]
-            if line.startswith(_DONE):
+            if line.startswith(self._ends):
                 self._done = True
                 return start
             if stop < 0:
-                return start if any(done.startswith(line) for done in _DONE) else len(data)
+                return start if any(end.startswith(line) for end in self._ends) else len(data)
             start = stop + 1
         return start
 

@@ -1,4 +1,4 @@
-"""Parse a chat completion request's user turns, and add blocks to them while leaving the rest of the body unchanged."""
+"""Parse a chat request's user turns, and add blocks to them while leaving the rest of the body unchanged."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from nscma_torch.core.errors import InvalidInputError
 from nscma_torch.server.proxy.chores import is_chore, is_task
+from nscma_torch.server.proxy.dialects import Dialect
 from nscma_torch.server.proxy.json_places import JsonSpan, elements, members
 from nscma_torch.text.files.json_messages import check_message, parse_message
 
@@ -46,16 +47,22 @@ class UserTurn:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """Insertion point for a block: the end of a turn's text or of its list of parts."""
+    """Insertion point for a block: the end of a turn's text or of its list of parts.
 
-    at: int  # in characters
-    parts: bool
-    empty: bool  # of a list
+    Attributes:
+        at: its place, in characters.
+        part: type of an additional part; empty for a text.
+        empty: whether the list is empty.
+    """
+
+    at: int
+    part: str
+    empty: bool
 
     def written(self, block: str) -> str:
         """Format a block for insertion at this point."""
-        if self.parts:
-            return ("" if self.empty else ", ") + json.dumps({"type": "text", "text": block})
+        if self.part:
+            return ("" if self.empty else ", ") + json.dumps({"type": self.part, "text": block})
         return json.dumps(f"\n\n{block}")[1:-1]
 
 
@@ -64,8 +71,8 @@ class ChatRequest:
     """A request body as received.
 
     Attributes:
-        user: the field `user` if it is a string, else None.
-        turn: the newest user turn; None if the body isn't a chat completion request or has no user turn.
+        user: the user that it names, else None.
+        turn: the newest user turn; None if the body isn't a chat request or has no user turn.
     """
 
     body: bytes
@@ -74,32 +81,34 @@ class ChatRequest:
     _ends: Mapping[str, _End] = field(default_factory=dict)  # of its user turns, by digest
 
     @classmethod
-    def read(cls, body: bytes) -> ChatRequest:
+    def read(cls, body: bytes, dialect: Dialect) -> ChatRequest:
         """Parse as much of a body as possible. Errors in it are left for the model's server to report."""
         try:
             text = body.decode()
             value = json.loads(text)
             if not isinstance(value, dict):
                 return cls(body)
-            user = value.get("user")
+            user = dialect.user(value)
             named = user if isinstance(user, str) and user else None
-            return cls._of_messages(body, text, named)
+            return cls._of_messages(body, text, named, dialect)
         except (ValueError, RecursionError):  # not UTF-8, not JSON, numbers of thousands of digits, thousands of [
             return cls(body)
 
     @classmethod
-    def _of_messages(cls, body: bytes, text: str, user: str | None) -> ChatRequest:
+    def _of_messages(cls, body: bytes, text: str, user: str | None, dialect: Dialect) -> ChatRequest:
         top = members(text, text.index("{"))
-        listed = top.get("messages")
-        if listed is None or not isinstance(listed.value, list):
+        listed = top.get(dialect.listed)
+        if listed is None:
             return cls(body, user)
-        places = list(elements(text, listed.start))
-        messages = [place.value for place in places]
-        turns = [number for number, message in enumerate(messages) if _is_user(message)]
+        places = _places(text, listed, text_alone=dialect.text_alone)
+        messages = [message for message, _ in places]
+        turns = [number for number, message in enumerate(messages) if dialect.is_turn(message)]
         if not turns:
             return cls(body, user)
         digests = dict(zip(turns, _digests(messages, turns), strict=True))
-        ends = {digests[number]: end for number in turns if (end := _end(text, places[number])) is not None}
+        ends = {
+            digests[number]: end for number in turns if (end := _end(places[number][1], dialect.text_type)) is not None
+        }
         newest = turns[-1]
         if digests[newest] not in ends:
             return cls(body, user)
@@ -130,12 +139,23 @@ def _place(one: tuple[_End, str]) -> int:
     return one[0].at
 
 
-def _end(text: str, message: JsonSpan) -> _End | None:
+def _places(text: str, listed: JsonSpan, *, text_alone: bool) -> list[tuple[Any, JsonSpan | None]]:
+    """Return each message with the place of its content. With `text_alone` a text is a message by the user."""
+    if text_alone and isinstance(listed.value, str):
+        return [({"role": "user", "content": listed.value}, listed)]
+    if not isinstance(listed.value, list):
+        return []
+    return [
+        (one.value, members(text, one.start).get("content") if isinstance(one.value, dict) else None)
+        for one in elements(text, listed.start)
+    ]
+
+
+def _end(content: JsonSpan | None, text_type: str) -> _End | None:
     """Return the end of a message's content, or None if the content is neither a text nor a list."""
-    content = members(text, message.start).get("content")
     if content is None or not isinstance(content.value, str | list):
         return None
-    return _End(content.end - 1, isinstance(content.value, list), content.value == [])
+    return _End(content.end - 1, text_type if isinstance(content.value, list) else "", content.value == [])
 
 
 def _digests(messages: Sequence[Any], turns: Sequence[int]) -> Iterator[str]:
@@ -151,10 +171,6 @@ def _digests(messages: Sequence[Any], turns: Sequence[int]) -> Iterator[str]:
 
 def _written(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True).encode()
-
-
-def _is_user(message: Any) -> bool:
-    return isinstance(message, dict) and message.get("role") == "user"
 
 
 def _is_chore(messages: Sequence[Any], metadata: JsonSpan | None) -> bool:

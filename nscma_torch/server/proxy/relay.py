@@ -13,6 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 from nscma_torch.core.errors import EngineUnavailableError
 from nscma_torch.server.problems import problem
 from nscma_torch.server.proxy.answer_end import EventsEnd, WholeEnd
+from nscma_torch.server.proxy.dialects import CHAT_COMPLETIONS, Dialect
 from nscma_torch.server.proxy.reply import ReplyAssembler, is_stream
 from nscma_torch.server.proxy.upstream_server import headers_back
 
@@ -28,6 +29,7 @@ class Relay(Response):
 
     Args:
         headers: headers to add to the answer.
+        dialect: of the answer.
         ended: called with the reply's text once the answer has ended, even if it ended early because the client or the
             model's server disconnected. It isn't called after an error or if there is no answer. Its result, "yes" if
             the exchange is on disk, is sent to the client before the end of the answer.
@@ -40,6 +42,7 @@ class Relay(Response):
         request: httpx2.Request,
         headers: Mapping[str, str],
         *,
+        dialect: Dialect = CHAT_COMPLETIONS,
         ended: Ended | None = None,
         most: int = 0,
     ) -> None:
@@ -49,7 +52,8 @@ class Relay(Response):
         self._added = dict(headers)
         self._ended = ended
         self._most = most
-        self._reply = ReplyAssembler("", most)
+        self._dialect = dialect
+        self._reply = ReplyAssembler(dialect, "", most)
         self._end: EventsEnd | WholeEnd | None = None
         self._head: Message | None = None  # of the answer, until it is sent
         self._refused = False
@@ -72,7 +76,7 @@ class Relay(Response):
                     log.warning("a reply was not stored: its answer has more than %d bytes", self._most)
                     stored = _TOO_LARGE
                 elif stored == _YES and self._reply.unreadable:
-                    log.warning("a reply was not stored: it is no chat completion, or its content is no text")
+                    log.warning("a reply was not stored: it is no reply to a chat, or its content is no text")
                     stored = _UNREADABLE
         if not passing.cancelled():
             passing.result()
@@ -92,10 +96,10 @@ class Relay(Response):
             if not answer.is_success:
                 self._refuse()
             kind = answer.headers.get("content-type", "")
-            self._reply = ReplyAssembler(kind, self._most)
+            self._reply = ReplyAssembler(self._dialect, kind, self._most)
             self._head = self._head_of(answer, kind)
             if self._ended is not None and not self._refused:
-                self._end = EventsEnd() if is_stream(kind) else WholeEnd(self._most)
+                self._end = EventsEnd(self._dialect.ends) if is_stream(kind) else WholeEnd(self._most)
             if not isinstance(self._end, WholeEnd):
                 await self._send(b"", send)
             async for piece in answer.aiter_bytes():

@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from nscma_torch.server.proxy.dialects import Dialect
 from nscma_torch.text.surrogates import joined_pairs
 
 _STREAM = "text/event-stream"
-_REASONING = ("thinking", "reasoning")  # types of parts
 
 
 class ReplyAssembler:
-    """Extracts the text from an answer's first choice.
+    """Extracts the text from an answer; of several choices, the first.
 
     Args:
+        dialect: of the answer.
         kind: the answer's content type: a stream of events, or JSON.
         most: maximum bytes to read; a longer answer yields no text.
     """
 
-    def __init__(self, kind: str, most: int) -> None:
+    def __init__(self, dialect: Dialect, kind: str, most: int) -> None:
+        self._dialect = dialect
         self._stream = is_stream(kind)
         self._most = most
         self._size = 0
@@ -52,22 +54,23 @@ class ReplyAssembler:
             return ""
         if self._stream:
             return joined_pairs("".join(self._said))  # a server may cut a pair in two
-        return joined_pairs(_text(_first(_parsed(bytes(self._rest))).get("message"), "\n"))
+        said = self._dialect.whole(_parsed(bytes(self._rest)))
+        return "" if said is None else joined_pairs(said.text)
 
     @property
     def unreadable(self) -> bool:
-        """Return True if the answer isn't a chat completion, or its content has no storable text."""
+        """Return True if the answer isn't one of the dialect, or its content has no storable text."""
         if self._stream or self.too_large:
             return self._odd
-        choice = _first(_parsed(bytes(self._rest)))
-        return not choice or _is_odd(choice.get("message"))
+        said = self._dialect.whole(_parsed(bytes(self._rest)))
+        return said is None or said.odd
 
     def _event(self, line: bytes) -> None:
         name, _, data = line.partition(b":")
         if name == b"data":
-            delta = _first(_parsed(data)).get("delta")
-            self._odd = self._odd or _is_odd(delta)
-            self._said.append(_text(delta))
+            said = self._dialect.event(_parsed(data))
+            self._odd = self._odd or said.odd
+            self._said.append(said.text)
 
 
 def is_stream(kind: str) -> bool:
@@ -80,42 +83,3 @@ def _parsed(data: bytes) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError):  # [DONE], and what was broken off
         return None
-
-
-def _first(answer: Any) -> dict[str, Any]:
-    """Return the first choice in an answer or in a piece of an answer."""
-    choices = answer.get("choices") if isinstance(answer, dict) else None
-    listed = choices if isinstance(choices, list) else ()
-    return next((one for one in listed if isinstance(one, dict) and one.get("index", 0) == 0), {})
-
-
-def _content(message: Any) -> Any:
-    """Return the content of a message or of a piece of a message; if it has none, return its refusal."""
-    if not isinstance(message, dict):
-        return None
-    content = message.get("content")
-    return message.get("refusal") if content is None else content
-
-
-def _text(message: Any, between: str = "") -> str:
-    """Return the text of a message, without reasoning. If the content is a list of parts, their texts are joined by
-    `between`.
-    """
-    parts = [part for part in _parts(message) if not _is_reasoning(part)]
-    texts = (part.get("text", part.get("refusal")) if isinstance(part, dict) else part for part in parts)
-    return between.join(text for text in texts if isinstance(text, str))
-
-
-def _is_odd(message: Any) -> bool:
-    """Return True if a message has content without text."""
-    parts = [part for part in _parts(message) if part and not _is_reasoning(part)]
-    return bool(parts) and not _text(message)
-
-
-def _parts(message: Any) -> list[Any]:
-    content = _content(message)
-    return content if isinstance(content, list) else [content]
-
-
-def _is_reasoning(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") in _REASONING

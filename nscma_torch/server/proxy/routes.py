@@ -1,11 +1,11 @@
-"""Routes of the proxy: /v1/chat/completions adds recalled memories; /v1/models, /v1/embeddings and /v1/responses are
-passed on unchanged.
+"""Routes of the proxy: chats in three dialects get recalled memories; /v1/models, /v1/embeddings and Anthropic's count
+of tokens are passed on unchanged.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -18,20 +18,23 @@ from nscma_torch.core.errors import ScopeError
 from nscma_torch.server.access import Principal, Reader
 from nscma_torch.server.app_context import AppContext, RouteGroup, RouteGroupFactory
 from nscma_torch.server.proxy.chat_request import ChatRequest
+from nscma_torch.server.proxy.dialects import ANTHROPIC, CHAT_COMPLETIONS, DIALECTS, RESPONSES, Dialect
 from nscma_torch.server.proxy.exchanges import OFF, Exchanges
 from nscma_torch.server.proxy.keeping import ExchangeWriter, failed
 from nscma_torch.server.proxy.recalling import TurnRecall
 from nscma_torch.server.proxy.relay import Ended, Relay
 from nscma_torch.server.proxy.upstream_server import UpstreamServer
 
-CHAT, MODELS = "/v1/chat/completions", "/v1/models"
+MODELS = "/v1/models"
 _SHORT_BODY = 1 << 16  # bytes that are parsed on the event loop
 _ANSWER_FACTOR = 16  # bytes of an answer in JSON, events and log-probabilities, for one of its text
-PASSED_ON = ("/v1/embeddings", "/v1/responses")  # without a memory, and unread
+_COUNT = "/count_tokens"
+PASSED_ON = {"/v1/embeddings": "/v1/embeddings", ANTHROPIC.route + _COUNT: ANTHROPIC.path + _COUNT}  # unread
+_NAMES = {CHAT_COMPLETIONS: "chat_completions", RESPONSES: "responses", ANTHROPIC: "anthropic_messages"}
 NOT_SERVED = (  # some store requests under an id, for anybody with the model server's key
     *("completions", "moderations", "rerank", "score", "tokenize", "batches", "files"),
     *("audio/{rest:path}", "images/{rest:path}", "fine_tuning/{rest:path}", "responses/{rest:path}"),
-    *("chat/completions/{rest:path}", "assistants", "threads", "uploads", "vector_stores"),
+    *("chat/completions/{rest:path}", "assistants", "threads", "uploads", "vector_stores", "conversations"),
 )
 _NO_MEMORY = {"x-nscma-memory": "off", "x-nscma-stores": "no"}
 _BODY = {"application/json": {"schema": {"type": "object", "additionalProperties": True}}}
@@ -77,16 +80,12 @@ class ChatProxy:
         """Return the proxy's endpoints."""
         router = APIRouter(tags=["proxy"])
 
-        @router.post(
-            CHAT, operation_id="chat_completions", response_class=Response, responses=_ANSWER,
-            openapi_extra={"requestBody": {"required": True, "content": _BODY}},
-        )  # fmt: skip
-        async def chat(request: Request, caller: Reader) -> Response:
-            """Forward a chat completion, adding memories recalled for the newest user turn.
-
-            Response headers describe the recall. The field `user` names the user if the token doesn't.
-            """
-            return await self._chat(request, caller)
+        for dialect in DIALECTS:
+            router.add_api_route(
+                dialect.route, self._chat_in(dialect), methods=["POST"], operation_id=_NAMES[dialect],
+                response_class=Response, responses=_ANSWER,
+                openapi_extra={"requestBody": {"required": True, "content": _BODY}},
+            )  # fmt: skip
 
         @router.get(MODELS, operation_id="models", response_class=Response, responses=_ANSWER)
         async def models(request: Request, _: Reader) -> Response:
@@ -103,7 +102,7 @@ class ChatProxy:
         async def passed_on(request: Request, _: Reader) -> Response:
             """Pass on the request and the model server's response, without adding or storing anything."""
             body = await request.body()
-            return Relay(self._open, self._sent_on(request, request.url.path, body), _NO_MEMORY)
+            return Relay(self._open, self._sent_on(request, PASSED_ON[request.url.path], body), _NO_MEMORY)
 
         for path in PASSED_ON:
             router.add_api_route(
@@ -112,7 +111,7 @@ class ChatProxy:
             )  # fmt: skip
 
         async def unserved(_: Request) -> Response:
-            served = ", ".join((CHAT, MODELS, *PASSED_ON))
+            served = ", ".join((*(dialect.route for dialect in DIALECTS), MODELS, *PASSED_ON))
             raise HTTPException(
                 404, f"only {served} are forwarded to the model's server; request other paths from it directly"
             )
@@ -123,9 +122,23 @@ class ChatProxy:
             )
         return router
 
-    async def _chat(self, request: Request, caller: Principal) -> Response:
+    def _chat_in(self, dialect: Dialect) -> Callable[[Request, Reader], Awaitable[Response]]:
+        async def chat(request: Request, caller: Reader) -> Response:
+            """Forward a chat, adding memories recalled for the newest user turn.
+
+            Response headers describe the recall. The field `user` (Anthropic's `metadata.user_id`) names the user if
+            the token doesn't.
+            """
+            return await self._chat(request, caller, dialect)
+
+        return chat
+
+    async def _chat(self, request: Request, caller: Principal, dialect: Dialect) -> Response:
         body = await request.body()
-        asked = ChatRequest.read(body) if len(body) <= _SHORT_BODY else await asyncio.to_thread(ChatRequest.read, body)
+        if len(body) <= _SHORT_BODY:
+            asked = ChatRequest.read(body, dialect)
+        else:
+            asked = await asyncio.to_thread(ChatRequest.read, body, dialect)
         user, turn = _user_of(caller, request, asked), asked.turn
         recall = OFF if turn is None else await self._exchanges.recall(user, turn)
         ended: Ended | None = None
@@ -134,9 +147,10 @@ class ChatProxy:
         fault = None if turn is None else turn.fault
         stores = "no" if ended is None else "yes" if fault is None else failed(fault)
         headers = recall.headers() | {"x-nscma-stores": stores}
-        sent = self._sent_on(request, CHAT, asked.body if turn is None else asked.with_blocks(recall.blocks(turn)))
+        sent_body = asked.body if turn is None else asked.with_blocks(recall.blocks(turn))
+        sent = self._sent_on(request, dialect.path, sent_body)
         most = _ANSWER_FACTOR * self._context.config.limits.max_message_bytes
-        return Relay(self._open, sent, headers, ended=ended, most=most)
+        return Relay(self._open, sent, headers, dialect=dialect, ended=ended, most=most)
 
     @property
     def _open(self) -> httpx2.AsyncClient:
@@ -144,7 +158,7 @@ class ChatProxy:
         return self._client
 
     def _sent_on(self, request: Request, path: str, body: bytes | None) -> httpx2.Request:
-        headers = self._server.headers_on(request.headers.items())
+        headers = self._server.headers_on(request.headers.items(), anthropic=path.startswith(ANTHROPIC.path))
         params = httpx2.QueryParams(request.url.query).remove("user_id")  # the model doesn't need the user's id
         return self._open.build_request(request.method, path, params=params, content=body, headers=headers)
 

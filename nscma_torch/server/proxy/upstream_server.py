@@ -56,10 +56,13 @@ class UpstreamServer:
             trust_env=not (self.root.host == "localhost" or is_loopback(self.root.host)),
         )
 
-    def headers_on(self, given: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Return the client's headers to pass on, with the key added. They request an uncompressed response."""
+    def headers_on(self, given: Iterable[tuple[str, str]], *, anthropic: bool = False) -> list[tuple[str, str]]:
+        """Return the client's headers to pass on, with the key added, for Anthropic's interface in its own header. They
+        request an uncompressed response.
+        """
         passed = [(name, value) for name, value in given if _passes_on(name.lower())]
-        own = [] if self._key is None else [("authorization", f"Bearer {self._key}")]
+        name, value = ("x-api-key", self._key) if anthropic else ("authorization", f"Bearer {self._key}")
+        own = [] if self._key is None or value is None else [(name, value)]
         return [*passed, *own, ("accept-encoding", "identity")]
 
 

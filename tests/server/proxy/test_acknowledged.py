@@ -19,6 +19,7 @@ import pytest
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.errors import StoreBusyError
 from nscma_torch.server.proxy.answer_end import EventsEnd, WholeEnd
+from nscma_torch.server.proxy.dialects import CHAT_COMPLETIONS
 from nscma_torch.server.proxy.reply import ReplyAssembler
 from tests.helpers.fake_chat_server import Asked, Said, completion, event, fake_chat_server, streamed
 from tests.server.proxy.conftest import CHAT, Proxied, user
@@ -38,17 +39,18 @@ def test_the_end_of_a_stream_is_held_back_and_nothing_else(cut: int, end: bytes)
     """However the network cuts it; a text that holds the words of the end is none."""
     before = event({"content": "data: [DONE]"}) + b"x data: [DONE]\n\n: data: [DONE]\n\ndata: [DON\n\n" + event({})
     data = before + end
-    holding = EventsEnd()
+    holding = EventsEnd(CHAT_COMPLETIONS.ends)
     passed = b"".join(holding.feed(data[start : start + cut]) for start in range(0, len(data), cut))
     assert (passed, holding.held) == (before, end) and holding.between_lines
 
 
 def test_no_piece_before_the_end_waits() -> None:
-    holding = EventsEnd()
+    holding = EventsEnd(CHAT_COMPLETIONS.ends)
     pieces = [event({"content": "a"}), b'data: {"x"', b": 1}", b"\n\n", b"d", b"ata: {}\n"]
     assert [holding.feed(piece) for piece in pieces] == [*pieces[:4], b"", b"data: {}\n"]
-    assert not EventsEnd().feed(b"data: [DONE]\n") and EventsEnd().feed(b"event: x\n") == b"event: x\n"
-    middle = EventsEnd()
+    assert not EventsEnd(CHAT_COMPLETIONS.ends).feed(b"data: [DONE]\n")
+    assert EventsEnd(CHAT_COMPLETIONS.ends).feed(b"event: x\n") == b"event: x\n"
+    middle = EventsEnd(CHAT_COMPLETIONS.ends)
     middle.feed(b"data: {")
     assert not middle.between_lines
 
@@ -190,7 +192,7 @@ def test_a_reply_is_acknowledged_if_it_is_stored(
 
 def test_streams_of_parts_and_of_halves_of_a_pair_are_put_together() -> None:
     """A server that cuts its tokens anywhere may send an emoji as two events."""
-    reply = ReplyAssembler("text/event-stream", 10_000)
+    reply = ReplyAssembler(CHAT_COMPLETIONS, "text/event-stream", 10_000)
     for content in (PARTS[:1], PARTS[1:], [], None, "\ud83d", "\ude00"):
         reply.feed(event({"content": content}))
     assert reply.text == "Noted, Miso.\U0001f600" and not reply.unreadable

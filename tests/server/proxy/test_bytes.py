@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nscma_torch.server.proxy.chat_request import ChatRequest
+from nscma_torch.server.proxy.dialects import CHAT_COMPLETIONS
 
 BLOCK = '<nscma-memory>\n"\\ é \U0001f600\n</nscma-memory>'
 JSON = st.recursive(
@@ -47,7 +48,7 @@ def test_a_block_is_all_that_is_added(request: Any, indent: Any, ascii_only: boo
         body = f" {written}\n".encode()
     except UnicodeEncodeError:  # half a surrogate pair is in no body as it is
         return
-    asked = ChatRequest.read(body)
+    asked = ChatRequest.read(body, CHAT_COMPLETIONS)
     turns = [i for i, one in enumerate(request["messages"]) if isinstance(one, dict) and one.get("role") == "user"]
     content = request["messages"][turns[-1]].get("content") if turns else None
     if not isinstance(content, str | list):
@@ -75,7 +76,7 @@ def test_an_exchange_has_one_digest(before: list[Any], text: str, after: list[An
     turn = {"role": "user", "content": text}
 
     def digest(*messages: Any, **form: Any) -> str:
-        asked = ChatRequest.read(json.dumps({"messages": messages}, **form).encode())
+        asked = ChatRequest.read(json.dumps({"messages": messages}, **form).encode(), CHAT_COMPLETIONS)
         assert asked.turn is not None
         return asked.turn.digest
 
@@ -102,27 +103,27 @@ def test_an_exchange_has_one_digest(before: list[Any], text: str, after: list[An
     ids=range(10),
 )
 def test_what_is_no_request_is_left_as_it_is(body: bytes) -> None:
-    asked = ChatRequest.read(body)
+    asked = ChatRequest.read(body, CHAT_COMPLETIONS)
     assert asked.turn is None and asked.with_blocks({}) == body
 
 
 def test_each_turn_gets_its_own_block() -> None:
     messages = [{"role": "user", "content": text} for text in ("a\\", [{"type": "text", "text": "b"}], "c")]
     messages.insert(1, {"role": "assistant", "content": "ok"})
-    asked = ChatRequest.read(json.dumps({"messages": messages, "model": "m"}).encode())
+    asked = ChatRequest.read(json.dumps({"messages": messages, "model": "m"}).encode(), CHAT_COMPLETIONS)
     assert asked.turn is not None and len(asked.turn.earlier) == 2
     first, second = asked.turn.earlier
     sent = json.loads(asked.with_blocks({asked.turn.digest: "3", second: "2", first: "1"}))
     contents = [one["content"] for one in sent["messages"]]
     part = {"type": "text", "text": "2"}
     assert contents == ["a\\\n\n1", "ok", [{"type": "text", "text": "b"}, part], "c\n\n3"]
-    alone = ChatRequest.read(json.dumps({"messages": messages[:1]}).encode())
+    alone = ChatRequest.read(json.dumps({"messages": messages[:1]}).encode(), CHAT_COMPLETIONS)
     assert alone.turn is not None and alone.turn.digest == first, "one digest in all requests of a conversation"
 
 
 def test_of_a_key_that_is_there_twice_the_last_counts() -> None:
     """As parsers of JSON read it; the other one is left alone."""
     body = b'{"messages": [], "messages": [{"content": "a", "role": "tool", "role": "user", "content": "b"}]}'
-    asked = ChatRequest.read(body)
+    asked = ChatRequest.read(body, CHAT_COMPLETIONS)
     assert asked.turn is not None and asked.turn.text == "b"
     assert asked.with_blocks({asked.turn.digest: "!"}) == body.replace(b'"b"', b'"b\\n\\n!"')

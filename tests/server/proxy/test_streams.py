@@ -18,6 +18,7 @@ from nscma_torch.api.memory import Memory
 from nscma_torch.server.app import create_app
 from nscma_torch.server.app_context import ServerSettings
 from nscma_torch.server.proxy import routes
+from nscma_torch.server.proxy.dialects import CHAT_COMPLETIONS
 from nscma_torch.server.proxy.reply import ReplyAssembler
 from nscma_torch.server.running import Serving, bound
 from tests.helpers.fake_chat_server import Asked, FakeChatServer, Said, completion, event, fake_chat_server, streamed
@@ -168,7 +169,7 @@ def test_a_reply_in_any_pieces(cut: int) -> None:
         b"data: [DONE]\n\n",
     ]
     data = b"".join(events)
-    reply = ReplyAssembler("text/event-stream", len(data))
+    reply = ReplyAssembler(CHAT_COMPLETIONS, "text/event-stream", len(data))
     for start in range(0, len(data), cut):
         reply.feed(data[start : start + cut])
     assert reply.text == "Ein Gruß 好"
@@ -178,7 +179,7 @@ def test_a_reply_in_any_pieces(cut: int) -> None:
 
 def test_a_reply_in_json() -> None:
     (data,) = completion("one", "two").pieces
-    reply = ReplyAssembler("application/json", 10_000)
+    reply = ReplyAssembler(CHAT_COMPLETIONS, "application/json", 10_000)
     reply.feed(data[:30])
     assert reply.text == ""
     reply.feed(data[30:])
