@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -25,7 +25,7 @@ from nscma_torch.core.errors import NscmaError, StoreBusyError, StoreError, Stor
 from nscma_torch.core.jobs import leases, worker_health
 from nscma_torch.core.jobs.leases import SLEEP
 from nscma_torch.core.jobs.user_shares import UserShare
-from nscma_torch.core.jobs.worker import Worker
+from nscma_torch.core.jobs.worker import Around, Worker
 from nscma_torch.core.jobs.worker_health import Report
 from nscma_torch.curator.sleep import Queued, Sleeper, check_clock
 from nscma_torch.episodic.log import episodes
@@ -43,6 +43,7 @@ class BackgroundWorker:
         queue_recalls: queues the recalls from this process's searches, before they are counted.
         notify: called with log lines, one per event.
         clock: the clock for the schedule and for sleep.
+        around: returns a context in which each scheduled sleep runs, with the number of its users.
 
     Attributes:
         error: the exception that ended the thread; None after `stop`.
@@ -58,6 +59,7 @@ class BackgroundWorker:
         queue_recalls: Callable[[], None] = lambda: None,
         notify: Callable[[str], None] = lambda _: None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        around: Around = lambda *_: nullcontext(),
     ) -> None:
         self.error: Exception | None = None
         self._database = database
@@ -67,6 +69,7 @@ class BackgroundWorker:
         self._queue_recalls = queue_recalls
         self._notify = notify
         self._clock = clock
+        self._around = around
         self._number = leases.new_number()
         self._state = "idle"
         self._rest = 0.0  # seconds of the rest after the last failure
@@ -198,7 +201,9 @@ class BackgroundWorker:
             at = worker_health.begin_sleep(connection, to_micros(self._clock()))
         while users := self._fall_asleep(at):
             try:
-                if not self._sleep_for(users, at):
+                with self._around("sleep", len(users)):
+                    whole = self._sleep_for(users, at)
+                if not whole:
                     return False
             finally:
                 with self._database.write(ONE_BY_ONE) as connection:

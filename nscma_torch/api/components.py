@@ -84,6 +84,8 @@ class Components(Models):
             config, embedder=embedder, surprise_model=surprise_model, tasks=tasks, check=self._check_fingerprint
         )
         self.database = open_database(store, config.store)
+        if self.telemetry is not None:
+            self.telemetry.name_store(self.database.name)
         self.stages = Stages()
         self.read_many: ReadMany | None = None
 
@@ -334,6 +336,7 @@ class Components(Models):
             count_recalls=partial(count_leased, self.database),
             max_attempts=config.worker.max_attempts,
             lease_seconds=config.worker.lease,
+            around=self.around,
         )
 
     @property
@@ -389,6 +392,7 @@ class Components(Models):
             self.config.worker,
             queue_recalls=self.recalls.queue,
             notify=notify,
+            around=self.around,
         )
 
     @locked_cached_property

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from nscma_torch.core.config import Config
+from nscma_torch.core.jobs.worker import Around
 from nscma_torch.core.locked_property import locked_cached_property
 from nscma_torch.core.protocols import Embedder, LanguageTasks, SurpriseModel
 from nscma_torch.llm.engines.choose import choose_engine
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from nscma_torch.redaction.redactor import Redactor
     from nscma_torch.surprise.gate import MessageGate
     from nscma_torch.surprise.salience_head import SalienceHead
+    from nscma_torch.telemetry.telemetry import Telemetry
 
 _ALWAYS_THERE = ("auto", "cpu")  # names of devices that are right on every machine
 
@@ -35,6 +38,7 @@ class Models:
 
     Attributes:
         tally: counts of language work.
+        telemetry: records the memory's work; None unless `telemetry.enabled` is set.
     """
 
     def __init__(
@@ -51,6 +55,11 @@ class Models:
         if config.device not in _ALWAYS_THERE:  # an unknown device is an error before the store is opened
             _ = self.device
         self.tally: Counter[str] = Counter()
+        self.telemetry: Telemetry | None = None
+        if config.telemetry.enabled:
+            from nscma_torch.telemetry.opening import open_telemetry
+
+            self.telemetry = open_telemetry(config.llm)
         self._embedder = embedder
         self._surprise_model = surprise_model
         self._tasks = tasks
@@ -126,7 +135,15 @@ class Models:
         """Return the configured language engine, which starts when first used; None if the embedded tasks are
         configured.
         """
-        return choose_engine(self.config.llm, lambda: self.device)
+        engine = choose_engine(self.config.llm, lambda: self.device)
+        if engine is not None and self.telemetry is not None:
+            engine.observer = self.telemetry.models
+        return engine
+
+    @property
+    def around(self) -> Around:
+        """Return what records background jobs, or does nothing."""
+        return (lambda *_: nullcontext()) if self.telemetry is None else self.telemetry.job
 
     @locked_cached_property
     def relations(self) -> Schema:

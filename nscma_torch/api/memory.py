@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from nscma_torch.api.components import Components
+from nscma_torch.api.observed import observed
 from nscma_torch.api.validation import (
     checked_count,
     checked_flag,
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("nscma")
 
 
+@observed
 class Memory:
     """An open store.
 

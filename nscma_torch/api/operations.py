@@ -28,6 +28,7 @@ class Operation:
         missing: noun for the `NotFoundError` that is raised if the method returns None.
         unless_dry_run: an additional right that is required without `dry_run`.
         streamed: has a hand-written endpoint, as its request or response is a stream.
+        gen_ai: its `gen_ai.operation.name`, if OpenTelemetry's conventions name such an operation.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Operation:
     missing: str = ""
     unless_dry_run: Right | None = None
     streamed: bool = False
+    gen_ai: str = ""
 
     @property
     def name(self) -> str:
@@ -61,14 +63,14 @@ class Operation:
 _MESSAGE, _SKILL = "/messages/{memory_id}", "/skills/{skill_id}"
 GROUPS: dict[str, tuple[Operation, ...]] = {
     "messages": (
-        Operation("add", "write", "POST /messages", mcp="remember", now=True),
-        Operation("add_many", "write", "POST /messages/stream", streamed=True),
+        Operation("add", "write", "POST /messages", mcp="remember", now=True, gen_ai="create_memory"),
+        Operation("add_many", "write", "POST /messages/stream", streamed=True, gen_ai="create_memory"),
         Operation("get_all", "read", "GET /messages", now=True),
         Operation("query", "read", "POST /messages/query", method="get_all", now=True),
-        Operation("delete_all", "write", "DELETE /messages"),
+        Operation("delete_all", "write", "DELETE /messages", gen_ai="delete_memory"),
         Operation("get", "read", f"GET {_MESSAGE}", missing="active message"),
-        Operation("update", "write", f"PATCH {_MESSAGE}"),
-        Operation("delete", "write", f"DELETE {_MESSAGE}", mcp="forget"),
+        Operation("update", "write", f"PATCH {_MESSAGE}", gen_ai="update_memory"),
+        Operation("delete", "write", f"DELETE {_MESSAGE}", mcp="forget", gen_ai="delete_memory"),
         Operation("restore", "write", f"POST {_MESSAGE}/restore", mcp="forget"),
         Operation("history", "read", f"GET {_MESSAGE}/history", mcp="history"),
         Operation("record", "read", f"GET {_MESSAGE}/record", missing="structured record of a message"),
@@ -79,7 +81,7 @@ GROUPS: dict[str, tuple[Operation, ...]] = {
         Operation("window", "read", "GET /window", mcp="nscma://sessions/{name}"),
     ),
     "search": (
-        Operation("search", "read", "POST /search", mcp="recall", now=True),
+        Operation("search", "read", "POST /search", mcp="recall", now=True, gen_ai="search_memory"),
         Operation("ask", "read", "POST /ask", mcp="ask", now=True),
         Operation("as_module", "read"),
     ),
@@ -103,7 +105,7 @@ GROUPS: dict[str, tuple[Operation, ...]] = {
         Operation("rebuild", "write", "POST /rebuild", slow=True),
         Operation("stats", "read", "GET /stats"),
         Operation("digest", "read", "GET /digest", slow=True),
-        Operation("erase", "erase", "POST /erase", slow=True, mcp="forget"),
+        Operation("erase", "erase", "POST /erase", slow=True, mcp="forget", gen_ai="delete_memory"),
     ),
     "skills": (
         Operation("add_skill", "write", "POST /skills"),
@@ -124,7 +126,7 @@ GROUPS: dict[str, tuple[Operation, ...]] = {
         Operation("flush", "write", "POST /store/flush", store=True, slow=True),
         Operation("retry_failed", "write", "POST /store/retry", store=True),
         Operation("reembed", "write", "POST /store/reembed", store=True, slow=True),
-        Operation("reset", "erase", "POST /store/reset", store=True, slow=True),
+        Operation("reset", "erase", "POST /store/reset", store=True, slow=True, gen_ai="delete_memory_store"),
         Operation("backup", "read"),  # names a file on the machine
         Operation("close", "write"),
     ),

@@ -40,6 +40,8 @@ VLLM = {
         "jsonschema": ">=4.23.0",
         "setuptools": ">=78.1.1,<81.0.0",
         "mcp": ">=2.0.0,<3.0.0",
+        "opentelemetry-api": ">=1.27.0",
+        "opentelemetry-sdk": ">=1.27.0",
         "bitsandbytes": ">=0.48.1",  # of vllm-bnb-plugin
     },
 }
@@ -55,7 +57,7 @@ VLLM["0.33.0"] = VLLM["0.32.0"] | {
     "mcp": ">=2.2.0,<3.0.0",
 }
 CONSTRAINED = "0.32.0"  # the release that constraints.txt admits: it pins torch
-BESIDE_VLLM = ("hf", "http", "server", "faiss", "records", "postgres", "langgraph", "langchain", "llamaindex")
+BESIDE_VLLM = ("hf", "http", "server", "faiss", "records", "postgres", "otel", "langgraph", "langchain", "llamaindex")
 PAIRS = [
     *(("vllm", other) for other in BESIDE_VLLM),
     ("hf", "server"),

@@ -51,7 +51,8 @@ def load_models(config: Config, path: Path | None) -> LoadedModels:
     if torch_device(config.device).type != "cpu":
         raise ConfigError('a GPU can\'t be used by forked processes; run `nscma serve`, or set device = "cpu"')
     served = config.surprise.engine == "llm"
-    here = override(config, {"llm": {"engine": "embedded"}, "surprise": {"engine": "own"}})
+    alone = {"llm": {"engine": "embedded"}, "surprise": {"engine": "own"}, "telemetry": {"enabled": False}}
+    here = override(config, alone)
     own_model = None
     if served:  # it isn't loaded here, so what is weighed below is weighed by the bundled one
         here = override(here, {"surprise": {"model": "bundled"}})
@@ -100,6 +101,8 @@ def _run(line: socket.socket) -> NoReturn:
             _become(command, streams)
             send_number(line, os.getpid())
             status = _status()
+            if (providers := sys.modules.get("nscma_torch.telemetry.providers")) is not None:
+                providers.shutdown()  # this process ends without the SDK's own cleanup
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
             send_number(line, status)

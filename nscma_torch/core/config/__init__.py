@@ -37,6 +37,7 @@ from nscma_torch.core.config.sections import (
     UpstreamConfig,
     WorkerConfig,
 )
+from nscma_torch.core.config.telemetry import TelemetryConfig
 
 __all__ = [
     "DELETED",
@@ -69,6 +70,7 @@ __all__ = [
     "StandingConfig",
     "StoreConfig",
     "SurpriseConfig",
+    "TelemetryConfig",
     "UpstreamConfig",
     "WorkerConfig",
     "default_toml",

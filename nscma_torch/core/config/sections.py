@@ -17,6 +17,7 @@ from nscma_torch.core.config.strategies import (
     RerankStrategyConfig,
     TraversalStrategyConfig,
 )
+from nscma_torch.core.config.telemetry import TelemetryConfig
 from nscma_torch.core.derived_kinds import DERIVED_KINDS, is_derived
 from nscma_torch.core.records import UnitKind
 
@@ -845,6 +846,7 @@ class Config(Section):
     server: ServerConfig = ServerConfig()
     upstream: UpstreamConfig = UpstreamConfig()
     controller: ControllerConfig = ControllerConfig()
+    telemetry: TelemetryConfig = TelemetryConfig()
 
     def enables(self, name: str) -> bool:
         """Return True if there is a section of this name and it is enabled."""

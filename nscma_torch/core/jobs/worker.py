@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -105,6 +105,7 @@ class _Run:
     held: set[str] = field(default_factory=set)
 
 
+Around = Callable[[str, int], AbstractContextManager[object]]  # of a kind of job and the number of jobs
 _POLL = 0.05  # seconds
 _LOOK = 2.0  # seconds of work after which it looks for more users
 
@@ -117,6 +118,7 @@ class Worker:
         count_recalls: counts the queued recalls for the users leased to the given owner.
         max_attempts: failures after which a job stays failed.
         lease_seconds: seconds after this worker's last heartbeat until another may take over its users.
+        around: returns a context in which each batch runs.
     """
 
     def __init__(
@@ -127,6 +129,7 @@ class Worker:
         count_recalls: Callable[[str], None],
         max_attempts: int,
         lease_seconds: float,
+        around: Around = lambda *_: nullcontext(),
     ) -> None:
         self._database = database
         self._handlers = handlers
@@ -138,6 +141,7 @@ class Worker:
         self._count_recalls = count_recalls
         self._max_attempts = max_attempts
         self._lease_seconds = lease_seconds
+        self._around = around
         self._number = leases.new_number()
         self._renewed = self._looked = 0.0  # time.monotonic() of the last time
 
@@ -357,7 +361,7 @@ class Worker:
         with self._database.read(batch[0].user_id) as connection:
             epoch = user_versions.version(connection, batch[0].user_id)[1]
         try:
-            with self._renewing():
+            with self._renewing(), self._around(kind, len(batch)):
                 if handler.gather is not None:
                     handler.gather(batch, partial(self._next_of_lanes, batch, run, ahead))
                 handler.run(batch)

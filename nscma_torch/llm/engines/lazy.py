@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
-from nscma_torch.core.errors import EngineUnavailableError
-from nscma_torch.llm.engines.contract import LanguageEngine, Request, StreamingEngine, Token
+from nscma_torch.core.errors import EngineError, EngineUnavailableError
+from nscma_torch.llm.engines.contract import LanguageEngine, Reply, Request, StreamingEngine, Token
 from nscma_torch.llm.engines.engine_wrapper import WrappedEngine
+
+
+class CallObserver(Protocol):
+    """Makes an engine's calls, and observes them. `name` returns the engine's name."""
+
+    def generate(
+        self, name: Callable[[], str], requests: Sequence[Request], call: Callable[[], list[Reply | EngineError]]
+    ) -> list[Reply | EngineError]:
+        """Return what `call` returns for these requests."""
+
+    def stream(self, name: Callable[[], str], request: Request, call: Callable[[], Iterator[Token]]) -> Iterator[Token]:
+        """Yield what `call` yields for this request."""
 
 
 class LazyEngine(WrappedEngine):
@@ -16,7 +29,12 @@ class LazyEngine(WrappedEngine):
     Args:
         name: the engine and, if known before it starts, the model.
         make: starts the engine. Errors are raised by the call that needed the engine, and the next call tries again.
+
+    Attributes:
+        observer: makes the calls if it is set.
     """
+
+    observer: CallObserver | None = None
 
     def __init__(self, name: str, make: Callable[[], LanguageEngine]) -> None:
         super().__init__(None)
@@ -34,6 +52,12 @@ class LazyEngine(WrappedEngine):
     def configured(self) -> str:
         """Return the configured engine and model, which are the same before and after the start."""
         return self._name
+
+    def generate(self, requests: Sequence[Request]) -> list[Reply | EngineError]:
+        """Return one result per request, in order."""
+        if self.observer is None:
+            return super().generate(requests)
+        return self.observer.generate(lambda: self.name, requests, lambda: self.started().generate(requests))
 
     def close(self) -> None:
         """Close the engine if it has started, and prevent a later start."""
@@ -60,6 +84,11 @@ class LazyStreamingEngine(LazyEngine):
 
     def stream(self, request: Request) -> Iterator[Token]:
         """Yield tokens of a reply, in order."""
+        if self.observer is None:
+            return self._stream(request)
+        return self.observer.stream(lambda: self.name, request, lambda: self._stream(request))
+
+    def _stream(self, request: Request) -> Iterator[Token]:
         engine = self.started()
         assert isinstance(engine, StreamingEngine), f"{engine.name} was chosen as one that streams"
         return engine.stream(request)

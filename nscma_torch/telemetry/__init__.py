@@ -1,0 +1,1 @@
+"""Spans and metrics by OpenTelemetry, imported only if `telemetry.enabled` is set."""
