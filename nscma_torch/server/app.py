@@ -71,6 +71,10 @@ def create_app(memory: Memory, settings: ServerSettings, *, route_groups: Sequen
     cors(app, limits)
     app.add_middleware(OriginGuard, settings=settings, limits=limits, public=public)
     app.add_middleware(MetricsMiddleware, measures=measures)
+    if (telemetry := memory.components.telemetry) is not None:
+        from nscma_torch.server.tracing import TracingMiddleware
+
+        app.add_middleware(TracingMiddleware, recorder=telemetry.recorder)
     return app
 
 
