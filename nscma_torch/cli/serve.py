@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nscma_torch.cli import options as o
-from nscma_torch.cli.output import print_line, warn
-from nscma_torch.core.database.store_path import name_of
+from nscma_torch.cli.output import warn
+from nscma_torch.cli.serve_log import LogFormat, logged, tell
 from nscma_torch.core.errors import ConfigError, NscmaError
 from nscma_torch.core.extras import require
 
@@ -61,6 +61,10 @@ def serve(
             "--workers", min=1, help="Number of processes that share the port; more than one needs a PostgreSQL store."
         ),
     ] = 1,
+    log_format: Annotated[
+        LogFormat,
+        typer.Option("--log-format", help="Format of the log on stderr; json writes an object a line."),
+    ] = LogFormat.TEXT,
     store: o.Store = o.STORE,
     config: o.Config = None,
     json: o.Json = False,
@@ -78,29 +82,24 @@ def serve(
     from nscma_torch.server.tokens import beside
 
     settings = ServerSettings(tokens or beside(store), host, port, user)
-    refuse_open_doors(settings)
-    if workers > 1 and not is_postgres(store):
-        raise ConfigError(
-            "a file has one writer, so several processes would block each other: serve it with one, or copy it "
-            "into PostgreSQL (`nscma copy`)"
-        )
-
-    tell = partial(_tell, store, json)
-    if workers == 1:
-        serving(store, config, settings, _route_groups(upstream, upstream_key), tell=tell)
-        return
-    with bound(settings) as listening:
-        url = address(host, listening.getsockname()[1])
-        tell(f"starting {workers} processes", url)
-        supervise(partial(_one_of_several, store, config, settings, (upstream, upstream_key), json), listening, workers)
-    tell("stopped", url)
-
-
-def _tell(store: str, json: bool, event: str, url: str) -> None:
-    if json:
-        print_line({"event": event, "url": url, "store": name_of(store)})
-    else:
-        warn(f"{event}: {name_of(store)} at {url}")
+    upstreams = (upstream, upstream_key)
+    report = partial(tell, store, json, log_format)
+    with logged(log_format):
+        refuse_open_doors(settings)
+        if workers > 1 and not is_postgres(store):
+            raise ConfigError(
+                "a file has one writer, so several processes would block each other: serve it with one, or copy it "
+                "into PostgreSQL (`nscma copy`)"
+            )
+        if workers == 1:
+            serving(store, config, settings, _route_groups(*upstreams), tell=report)
+            return
+        with bound(settings) as listening:
+            url = address(host, listening.getsockname()[1])
+            report(f"starting {workers} processes", url)
+            child = partial(_one_of_several, store, config, settings, upstreams, log_format, report)
+            supervise(child, listening, workers)
+        report("stopped", url)
 
 
 def _route_groups(upstream: str | None, upstream_key: str | None) -> list[RouteGroupFactory]:
@@ -122,7 +121,8 @@ def _one_of_several(
     config: Path | None,
     settings: ServerSettings,
     upstream: tuple[str | None, str | None],
-    json: bool,
+    log_format: LogFormat,
+    report: Callable[[str, str], None],
     listening: socket.socket,
 ) -> None:
     """Run one of several server processes until stopped."""
@@ -132,10 +132,10 @@ def _one_of_several(
     from nscma_torch.server.view import route_group as view
 
     def started() -> None:
-        _tell(store, json, f"process {os.getpid()} serving", address(settings.host, listening.getsockname()[1]))
+        report(f"process {os.getpid()} serving", address(settings.host, listening.getsockname()[1]))
 
     try:
-        with Memory(store, config=config, background=True) as memory:
+        with logged(log_format), Memory(store, config=config, background=True) as memory:
             run(
                 create_app(memory, settings, route_groups=[*_route_groups(*upstream), view]), listening, started=started
             )
