@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import Annotated, TextIO
 
 import typer
 
@@ -20,9 +20,6 @@ from nscma_torch.cli.output import at, check_exists, opened, plain, print_json, 
 from nscma_torch.cli.progress import progress
 from nscma_torch.core.database.store_path import is_of, name_of
 from nscma_torch.core.errors import EncodingError, StoreAccessError
-
-if TYPE_CHECKING:
-    from nscma_torch.core.records import Added, Scope
 
 
 @o.app.command()
@@ -72,9 +69,6 @@ def _report_lost(lost: Sequence[str]) -> None:
         raise typer.Exit(1)
 
 
-_MOST_LEFT = 20  # warnings of an import that are printed
-
-
 def rows_of(first: str) -> int | None:
     """Return the row count in an export's first line, or None if there is none."""
     try:
@@ -117,13 +111,30 @@ def import_(
     *,
     kind: Annotated[
         str | None,
-        typer.Option("--from", help="Program that wrote the export: mem0, mempalace, chatgpt, claude.", metavar="KIND"),
+        typer.Option(
+            "--from",
+            help="Program that wrote the export: mem0, mempalace, chatgpt, claude, gemini, whatsapp, telegram, slack, "
+            "discord, signal.",
+            metavar="KIND",
+        ),
     ] = None,
     user: Annotated[
         str | None, typer.Option("--user", help="User to import for, with --from.", envvar="NSCMA_USER")
     ] = None,
     agent: Annotated[str | None, typer.Option("--agent", help="Agent to import for, with --from.")] = None,
     run: Annotated[str | None, typer.Option("--run", help="Run to import for, with --from.")] = None,
+    me: Annotated[
+        list[str] | None,
+        typer.Option("--me", help="Your name in a chat between people, or your id there; several: once each."),
+    ] = None,
+    zone: Annotated[
+        str | None,
+        typer.Option("--zone", help="Time zone of local times, such as Europe/Berlin; default: UTC. With --from."),
+    ] = None,
+    dates: Annotated[
+        str | None,
+        typer.Option("--dates", help="day-first or month-first, where an export with --from does not tell."),
+    ] = None,
     infer: Annotated[bool, typer.Option(help="Extract facts from messages that pass the gate, with --from.")] = True,
     store: o.Store = o.STORE,
     config: o.Config = None,
@@ -134,12 +145,28 @@ def import_(
     Importing another program's export a second time changes nothing.
     """
     if kind is not None:
+        from nscma_torch.cli.foreign_import import store_export
+        from nscma_torch.compat.exports.importing import read_export
+        from nscma_torch.core.config import load_config
         from nscma_torch.core.records import Scope
 
-        _import_foreign(kind, file, Scope(o.USER if user is None else user, agent, run), infer, store, config, json)
+        scope = Scope(o.USER if user is None else user, agent, run)
+        left: list[str] = []
+        exported = read_export(
+            kind,
+            Path(file),
+            me=me or (),
+            zone=zone,
+            dates=dates,
+            limits=load_config(config).limits,
+            report=left.append,
+        )
+        store_export(kind, exported, left, scope, infer=infer, store=store, config=config, json=json)
         return
-    if agent is not None or run is not None or not infer:
-        raise typer.BadParameter("--agent, --run and --no-infer need --from; an export from this program has its own")
+    if agent is not None or run is not None or me or zone or dates or not infer:
+        raise typer.BadParameter(
+            "--agent, --run, --me, --zone, --dates and --no-infer need --from; an export from this program has its own"
+        )
     try:
         with (
             nullcontext(sys.stdin) if file == "-" else Path(file).open(encoding="utf-8") as lines,
@@ -159,36 +186,6 @@ def import_(
         print_json({"file": file, "rows": rows})
     else:
         say(f"imported {rows} rows into {plain(name_of(store))}")
-
-
-def _import_foreign(
-    kind: str, file: str, scope: Scope, infer: bool, store: str, config: Path | None, json: bool
-) -> None:
-    from nscma_torch.cli.json_objects import added_counts, added_object
-    from nscma_torch.compat.exports.importing import import_export, read_export
-    from nscma_torch.core.config import load_config
-
-    left: list[str] = []
-    exported = read_export(kind, Path(file), limits=load_config(config).limits, report=left.append)
-    for told in left[:_MOST_LEFT]:
-        warn(f"warning: {told}")
-    if len(left) > _MOST_LEFT:
-        warn(f"warning: and {len(left) - _MOST_LEFT:,} more; --json lists all")
-    results: list[Added] = []
-    with opened(store, config, must_exist=False) as memory:
-        with progress("importing", len(exported)) as advance:
-            for batch in import_export(memory, exported, scope, infer=infer):
-                results += batch
-                advance(len(results))
-        flush(memory)
-    if json:
-        print_json({**added_object(results), "warnings": left})
-        return
-    counts = added_counts(results)
-    known = f", {counts['known']} known already" if counts["known"] else ""
-    noun = "message" if counts["added"] == 1 else "messages"
-    decided = f"{counts['written']} written, {counts['deferred']} deferred"
-    say(f"imported {counts['added']} {noun} of {kind} into {plain(name_of(store))}: {decided}{known}")
 
 
 @o.app.command()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from nscma_torch.compat.exports.speakers import Speaker
 from nscma_torch.core.errors import InvalidInputError, MalformedInputError, TimestampError
 from nscma_torch.core.records import ROLES, Message
 from nscma_torch.text.calendar.timestamps import parse_timestamp
@@ -21,16 +22,27 @@ class Foreign:
     """A message from another program. `ids` contains the `user_id`, `agent_id` and `run_id` given in the source, if
     any.
 
-    `faults` describes anything that couldn't be imported.
+    `faults` describes anything that couldn't be imported. `speaker` is who said it, in a chat between people.
     """
 
     message: Message
     ids: Mapping[str, Any]
     expires_at: datetime | None = None
     faults: tuple[str, ...] = ()
+    speaker: Speaker | None = None
 
 
-Found = Foreign | InvalidInputError
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Number of parts of an export, by kind, that are not messages or have no text."""
+
+    counts: Mapping[str, int]
+
+    def __str__(self) -> str:
+        return "left out: " + ", ".join(f"{count:,} {kind}" for kind, count in self.counts.items() if count)
+
+
+Found = Foreign | InvalidInputError | LeftOut
 
 
 def until_fault(found: Iterator[Found]) -> Iterator[Found]:

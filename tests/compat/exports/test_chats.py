@@ -153,7 +153,7 @@ def test_claude(write):
         ("chatgpt", "[{", MalformedInputError, "line 1"),
         ("claude", [{"uuid": "x"}], MalformedInputError, "chat_messages"),
         ("claude", [], EmptyTextError, "no message"),
-        ("gemini", [], InvalidInputError, "chatgpt, claude"),
+        ("copilot", [], InvalidInputError, "chatgpt, claude"),
     ],
 )
 def test_what_is_no_such_export(write, kind, content, error, words):

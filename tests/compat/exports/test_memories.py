@@ -120,9 +120,9 @@ def test_mem0_in_faiss_and_qdrant_is_the_same(tmp_path):
     )
     store = qdrant(tmp_path / "q", [(one["id"], payload(one)) for one in ITEMS])
     qdrant(tmp_path / "q", [("e", {"data": "climbing", "linked_memory_ids": ["m1"]})], "mem0_entities")
-    whole = read_export("mem0", tmp_path / "all.json")
+    whole = list(read_export("mem0", tmp_path / "all.json"))
     for path in (tmp_path / "faiss.json", tmp_path / "q", store):
-        assert read_export("mem0", path) == whole
+        assert list(read_export("mem0", path)) == whole
 
 
 def test_a_pickle_of_anything_else_is_refused(tmp_path):
@@ -214,7 +214,7 @@ def test_mempalace(tmp_path, make, name):
     )
     assert (second.content, second.timestamp) == ("> and then?\nTo Porto.", datetime(2026, 3, 1, 10, tzinfo=UTC))
     assert (note.content, note.source) == ("A note", "bob/general")
-    assert read_export("mempalace", tmp_path) == read_export("mempalace", tmp_path / "palace")
+    assert list(read_export("mempalace", tmp_path)) == list(read_export("mempalace", tmp_path / "palace"))
 
 
 def test_what_is_no_store_of_theirs(tmp_path):
