@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,15 @@ def test_message_files(
         assert [(one.event, one.old_text) for one in events] == [("ADD", None), ("UPDATE", old)]
     assert add("chat.jsonl", said(*after, times=times)) == Revised()
     assert texts(memory) == sorted(after + kept) and memory.verify() == []
+
+
+def test_a_file_of_which_only_the_name_was_known_is_known_by_its_path(add: Add, memory: Memory) -> None:
+    data = b"# A\n\nOne.\n\n# B\n\nTwo.\n"
+    list(memory.add_many(read_messages(io.BytesIO(data), name="notes.md"), user_id="ana"))
+    before = texts(memory)
+    assert add("notes.md", data.decode()) == Revised() and texts(memory) == before
+    assert len(add("notes.md", "# A\n\nOne.\n\n# B\n\nTwo, edited.\n").updated) == 1
+    assert memory.verify() == []
 
 
 def test_a_rewritten_conversation_is_another_one(add: Add, memory: Memory) -> None:

@@ -61,6 +61,21 @@ def test_json_lines_with_all_fields(write):
     assert (second.role, second.session) == ("assistant", "3")
 
 
+def test_a_stream_with_a_name_is_read_like_a_file_of_which_only_the_name_is_known(write):
+    def named(name, data="# A\n\nText.\n"):
+        return list(read_messages(io.BytesIO(data.encode()), name=name))
+
+    (first,) = named("notes.md")
+    (stored,) = read_messages(write("notes.md", "# A\n\nText.\n"))
+    assert (first.source, first.name, first.content) == (stored.source, stored.name, stored.content)
+    assert without_place(first.idempotency_key) == without_place(stored.idempotency_key)
+    assert len({first.idempotency_key, stored.idempotency_key, named("other.md")[0].idempotency_key}) == 3
+    assert named("notes.md") == [first]
+    assert named("notes", "Only text.")[0].source == "notes"
+    with pytest.raises(InvalidInputError, match=r"type '\.exe' are not supported"):
+        named("tool.exe")
+
+
 def test_keys_are_made_of_the_path_and_the_content(write):
     """Equal lines have different ones; a line that is put in anywhere leaves those of the others."""
     data = line("ok") + "\n" + line("ok")

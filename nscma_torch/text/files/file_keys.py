@@ -15,6 +15,7 @@ from pathlib import Path
 from nscma_torch.core.records import Message
 
 _FILE, _PIPE = "file:", "pipe:"
+_NO_PATH = "\0"  # no path begins with it
 LINE = "line"  # metadata of a document's section: it moves when something is inserted above
 
 
@@ -22,6 +23,11 @@ def place_of(path: Path) -> str:
     """Return the prefix of all keys for a file."""
     path = path.resolve()
     return f"{_FILE}{hashlib.sha256(str(path).encode(errors='surrogateescape')).hexdigest()[:16]}:"
+
+
+def place_of_name(name: str) -> str:
+    """Return the prefix of all keys for a file of which only the name is known."""
+    return f"{_FILE}{hashlib.sha256(f'{_NO_PATH}{name}'.encode(errors='surrogateescape')).hexdigest()[:16]}:"
 
 
 def place_in(key: str | None) -> str | None:

@@ -10,7 +10,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +20,7 @@ from nscma_torch.core.errors import EmptyTextError, InvalidInputError, TextTooLa
 from nscma_torch.core.records import Message
 from nscma_torch.text.files.decoding import UTF8_BOM, decode
 from nscma_torch.text.files.documents import markdown_messages, text_messages
-from nscma_torch.text.files.file_keys import FileKeys, place_of
+from nscma_torch.text.files.file_keys import FileKeys, place_of, place_of_name
 from nscma_torch.text.files.json_messages import json_line_messages, json_messages, lines_of
 
 Format = Literal[
@@ -67,6 +67,7 @@ _CONVERTED: dict[str, tuple[str, str]] = {  # module and function
 def read_messages(
     source: Path | BinaryIO,
     *,
+    name: str | None = None,
     format: str | None = None,
     max_message_bytes: int | None = None,
     max_file_bytes: int = MAX_FILE_BYTES,
@@ -75,9 +76,9 @@ def read_messages(
 
     `format` is one of `Format`; by default, it is determined by the suffix or, without a suffix, by the beginning of
     the content. A file with another suffix is rejected: a program isn't prose. A document's name (`Message.source`) is
-    the file's name. All formats but JSON give messages with role "document". PDF, Word documents, HTML and EPUB need
-    the extra `files`. A byte order mark and CRLF are accepted. A JSON lines file on disk is streamed; other files are
-    read at once, up to `max_file_bytes`.
+    the file's name; `name` gives the name of a stream. All formats but JSON give messages with role "document". PDF,
+    Word documents, HTML and EPUB need the extra `files`. A byte order mark and CRLF are accepted. A JSON lines file on
+    disk is streamed; other files are read at once, up to `max_file_bytes`.
 
     Raises, before the first message: `InvalidInputError` for an unknown format or a file that can't be opened;
     `EmptyTextError`, `EncodingError`, `MalformedInputError`, `TimestampError` with the position in the file; and
@@ -93,9 +94,23 @@ def read_messages(
         max_message_bytes = LimitsConfig().max_message_bytes
     if isinstance(source, Path):
         path = source
-        return _checked(lambda: _open(path), kind or _by_suffix(path), path, max_message_bytes, max_file_bytes)
-    data = _read_whole(source, max_file_bytes)
-    return _checked(lambda: io.BytesIO(data), kind, None, max_message_bytes, max_file_bytes)
+        file = _File(lambda: _open(path), kind or _by_suffix(path), path.name, place_of(path))
+    else:
+        place = None if name is None else place_of_name(name)
+        kind = kind if name is None else kind or _by_suffix(Path(name))
+        data = _read_whole(source, max_file_bytes)
+        file = _File(lambda: io.BytesIO(data), kind, name, place)
+    return _checked(file, max_message_bytes, max_file_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file to read: its format, name and the prefix of its keys, None where unknown."""
+
+    opened: Callable[[], BinaryIO]
+    kind: Format | None
+    name: str | None
+    place: str | None
 
 
 def _by_suffix(path: Path) -> Format | None:
@@ -110,16 +125,10 @@ def _by_suffix(path: Path) -> Format | None:
     return SUFFIXES.get(suffix)
 
 
-def _checked(
-    opened: Callable[[], BinaryIO],
-    kind: Format | None,
-    path: Path | None,
-    max_message_bytes: int,
-    max_file_bytes: int,
-) -> Iterator[Message]:
-    name = None if path is None else path.name
-    with opened() as stream:
-        kind = kind or _sniffed(stream)
+def _checked(file: _File, max_message_bytes: int, max_file_bytes: int) -> Iterator[Message]:
+    name = file.name
+    with file.opened() as stream:
+        kind = file.kind or _sniffed(stream)
         stream.seek(0)
         numbered = partial(_numbered, kind=kind, max_message_bytes=max_message_bytes, max_file_bytes=max_file_bytes)
         parsed = [*numbered(stream)] if kind in _CONVERTED else None  # once, since it takes long
@@ -127,8 +136,8 @@ def _checked(
             raise EmptyTextError(f"{name or 'the input'} is empty: it has no messages")
 
     def messages() -> Iterator[Message]:
-        keys = FileKeys(None if path is None else place_of(path))
-        with opened() as stream:
+        keys = FileKeys(file.place)
+        with file.opened() as stream:
             for _, message in numbered(stream) if parsed is None else parsed:
                 source = name if message.role == "document" and kind not in ("json", "jsonl") else None
                 yield replace(message, source=source, idempotency_key=message.idempotency_key or keys.key(message))
