@@ -30,13 +30,14 @@ class Operation:
     def request(self, ids: dict[str, str], user: str | None = None) -> dict[str, Any]:
         """A request that fits, which names a user where one is given and the operation takes one."""
         named = {"user_id": user} if user is not None and self.takes_user else {}
-        request: dict[str, Any] = {"method": self.method, "url": self.at(ids), "params": self.params}
+        params = {name: ids.get(name, value) for name, value in self.params.items()}
+        request: dict[str, Any] = {"method": self.method, "url": self.at(ids), "params": params}
         if self.lines:
             request |= {"content": '{"role": "user", "content": "One line."}\n', "headers": {"content-type": LINES}}
         if self.body is not None:
             body = {name: ids.get(name, value) for name, value in self.body.items()}
             return request | {"json": {**body, **named}}
-        return request | {"params": {**self.params, **named}}
+        return request | {"params": {**params, **named}}
 
 
 def operations(document: dict[str, Any]) -> Iterator[Operation]:
@@ -49,7 +50,7 @@ def operations(document: dict[str, Any]) -> Iterator[Operation]:
             one.params = {name: sample(each["schema"], document) for name, each in queries.items() if each["required"]}
             one.takes_user = "user_id" in queries
             for kind, content in said.get("requestBody", {}).get("content", {}).items():
-                one.lines = kind == LINES
+                one.lines = kind != "application/json"  # a file that the page reads may be lines too
                 if not one.lines:
                     one.body = sample(content["schema"], document)
                     one.takes_user = "user_id" in resolved(content["schema"], document).get("properties", {})

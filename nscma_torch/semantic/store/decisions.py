@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, exists, func, or_, select, tuple_
 
 from nscma_torch.core.database.clock import from_micros
 from nscma_torch.core.database.database import next_seqs, pages
@@ -132,20 +132,41 @@ def select_decisions(
 
 
 def page(
-    connection: Connection, scope: Scope, *, limit: int, offset: int, changes: bool = False
+    connection: Connection,
+    scope: Scope,
+    *,
+    limit: int,
+    offset: int,
+    changes: bool = False,
+    fact: Collection[str] = (),
+    proposals: bool = False,
 ) -> tuple[list[CuratorDecision], int]:
     """Return one page of a scope's decisions, newest first, and the total number of decisions.
 
-    With `changes`, decisions are omitted that only added a fact or found that it was already known.
+    Args:
+        changes: omit decisions that only added a fact or found that it was already known.
+        fact: only decisions on one of the facts with these ids.
+        proposals: only proposals that were neither accepted nor dismissed.
     """
     query = select(decisions).where(
         _D.user_id == scope.user_id, _D.namespace.in_(namespaces.of_scope(connection, scope))
     )
     if changes:
         query = query.where(_D.action.not_in(("ADD", "NOOP")))
+    if fact:
+        query = query.where(or_(*(_D.fact_ids.contains(f'"{one}"', autoescape=True) for one in fact)))
+    if proposals:
+        query = query.where(_D.action == "PROPOSE", _D.undone.is_(False), ~_accepted())
     total = connection.execute(select(func.count()).select_from(query.subquery())).scalar_one()
     rows = connection.execute(query.order_by(_D.seq.desc()).limit(limit).offset(offset)).mappings()
     return [_from_row(row).record for row in rows], int(total)
+
+
+def _accepted() -> ColumnElement[bool]:
+    """Build the condition that a merge of a proposal's two names stands."""
+    made = decisions.alias()
+    both = (made.c[name] == _D[name] for name in ("namespace", "subject", "object"))
+    return exists(select(made.c.seq).where(made.c.action == "MERGE", made.c.undone.is_(False), *both))
 
 
 def find(connection: Connection, user_id: str, decision_id: str) -> DecisionRow | None:

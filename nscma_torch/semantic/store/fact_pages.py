@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select, tuple_, union_all
 
 from nscma_torch.core.database.clock import optional_from_micros
-from nscma_torch.core.database.database import PAGE
+from nscma_torch.core.database.database import PAGE, pages
+from nscma_torch.core.database.schema import episodes
 from nscma_torch.core.records import Fact, Scope
 from nscma_torch.semantic.store import entities, namespaces
-from nscma_torch.semantic.store.fact_schema import facts
+from nscma_torch.semantic.store.fact_schema import fact_sources, facts, statements
 from nscma_torch.semantic.store.facts import fitting, known
 from nscma_torch.text.names import name_key
 
@@ -130,6 +131,18 @@ def around(
         found += fitting(connection, namespace, _F.seq.in_(seqs[:PAGE]))
         known_as = entities.names(connection, namespace).get(key, known_as)
     return Around(known_as, found, total)
+
+
+def of_messages(connection: Connection, scope: Scope, message_ids: Collection[str]) -> list[Fact]:
+    """Return the facts in a scope that these messages support, including archived ones."""
+    told = select(fact_sources.c.fact_seq).join(statements, statements.c.seq == fact_sources.c.statement_seq)
+    told = told.join(episodes, episodes.c.seq == statements.c.episode_seq).where(episodes.c.user_id == scope.user_id)
+    found: dict[str, Fact] = {}
+    for some in pages(sorted(message_ids)):
+        supported = _F.seq.in_(told.where(episodes.c.id.in_(some)))
+        for namespace in namespaces.of_scope(connection, scope):
+            found |= {fact.id: fact for fact in fitting(connection, namespace, supported, known(None))}
+    return list(found.values())
 
 
 def _beyond(

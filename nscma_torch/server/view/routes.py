@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
@@ -17,11 +18,13 @@ from nscma_torch.episodic.log.log_pages import Conversation
 from nscma_torch.hierarchy.store import tree_pages
 from nscma_torch.semantic.store import decisions, fact_pages
 from nscma_torch.semantic.store.fact_pages import Entity
+from nscma_torch.semantic.timeline import fact_doubts, fact_views
 from nscma_torch.server.access import Reader
 from nscma_torch.server.app_context import AppContext, Context, RouteGroup
 from nscma_torch.server.parameters import UserParams
 from nscma_torch.server.tokens import RIGHTS
-from nscma_torch.server.view import files, schemas
+from nscma_torch.server.view import files, reading, schemas
+from nscma_torch.server.view.resting import resting
 from nscma_torch.server.view.schemas import Paged
 
 router = APIRouter(prefix="/v1/view", tags=["view"])
@@ -31,7 +34,8 @@ _NAMED = 200  # users, and agents
 def route_group(_: AppContext) -> RouteGroup:
     """Serve the page at /, its files below /view/, and its endpoints below /v1/view/."""
     pages = files.load()
-    return RouteGroup((files.router_of(pages), router), public=frozenset(pages))
+    routers = (files.router_of(pages), router, reading.router)
+    return RouteGroup(routers, public=frozenset(pages), unread=frozenset({reading.PATH}))
 
 
 @router.get("/access", operation_id="view_access", response_model=schemas.AccessOut)
@@ -71,12 +75,18 @@ async def conversations(asked: Annotated[schemas.PageParams, Query()], caller: R
 
 @router.get("/facts", operation_id="view_facts", response_model=schemas.FactsOut)
 async def facts(asked: Annotated[schemas.FactPageParams, Query()], caller: Reader, context: Context) -> Response:
-    """Return a page of the facts, by subject: current facts with those that they replaced."""
+    """Return a page of the facts, by subject: current facts with those that they replaced, and what is in doubt now."""
     scope, known_at = Scope(**asked.scope(caller)), optional_micros(asked.known_at)
     wanted = asked.model_dump(include={"text", "changed", "limit", "offset"})
+    schema, now = context.memory.components.relations, datetime.now(UTC)
 
     def found(connection: Connection) -> dict[str, Any]:
         items, total = fact_pages.subjects(connection, scope, known_at=known_at, **wanted)
+        if known_at is None:
+            believed = [fact for group in items for fact in group if fact.status != "archived"]
+            holding = fact_views.holding(believed, now)
+            marked = {fact.id: fact for fact in fact_doubts.with_doubts(connection, scope, schema, holding, now)}
+            items = [[marked.get(fact.id, fact) for fact in group] for group in items]
         return {"items": items, "total": total, "extent": fact_pages.extent(connection, scope)}
 
     return await _read(context, scope.user_id, schemas.FactsOut, found)
@@ -123,7 +133,15 @@ async def tree(asked: Annotated[schemas.TreePageParams, Query()], caller: Reader
 async def made(asked: Annotated[schemas.DecisionPageParams, Query()], caller: Reader, context: Context) -> Response:
     """Return a page of the curator's decisions, newest first."""
     scope = Scope(**asked.scope(caller))
-    return await _page(context, asked, Paged[CuratorDecision], scope, decisions.page, changes=asked.changes)
+    wanted = asked.model_dump(include={"changes", "fact", "proposals"})
+    return await _page(context, asked, Paged[CuratorDecision], scope, decisions.page, **wanted)
+
+
+@router.get("/resting", operation_id="view_resting", response_model=schemas.RestingOut)
+async def rests(asked: Annotated[schemas.RestingParams, Query()], caller: Reader, context: Context) -> Response:
+    """Return what rests on a message, and thus goes or stays if it is erased."""
+    user = asked.user(caller)
+    return await _read(context, user, schemas.RestingOut, lambda connection: resting(connection, user, asked.memory_id))
 
 
 @router.get("/conflicts", operation_id="view_conflicts", response_model=Paged[list[Fact]])

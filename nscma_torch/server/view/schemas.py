@@ -7,10 +7,10 @@ from typing import Annotated, Generic, TypeVar
 from pydantic import BaseModel, Field
 
 from nscma_torch.api.operations import Right
-from nscma_torch.core.records import Episode, Fact
+from nscma_torch.core.records import Episode, Fact, Message
 from nscma_torch.hierarchy.store.tree_pages import Twig
 from nscma_torch.semantic.store.fact_pages import Extent
-from nscma_torch.server.parameters import AgentParams, Id, Time
+from nscma_torch.server.parameters import AgentParams, Id, Time, UserParams
 
 T = TypeVar("T")
 Limit = Annotated[int, Field(ge=1, le=200)]
@@ -67,9 +67,17 @@ class TreePageParams(PageParams):
 
 
 class DecisionPageParams(PageParams):
-    """Filter for decisions. `changes` omits decisions that only added a fact or found it already known."""
+    """Filter for decisions; see `semantic.store.decisions.page`."""
 
     changes: bool = False
+    fact: Annotated[list[Id], Field(fail_fast=True, max_length=100)] = Field(default_factory=list)
+    proposals: bool = False
+
+
+class RestingParams(UserParams):
+    """Query for what rests on a message."""
+
+    memory_id: Id
 
 
 class AccessOut(BaseModel):
@@ -122,3 +130,23 @@ class TreeOut(Paged[Twig]):
     """Nodes of the hierarchy; `levels` counts all nodes by level, chunks first."""
 
     levels: list[int]
+
+
+class RestingOut(BaseModel):
+    """What rests on a message and on the `replies` (ids) that were written from it, which go with it.
+
+    The facts `gone` rest on nothing else, the facts `kept` on other messages too. `texts` is the number of summaries
+    and derived texts that were written with one of them in view.
+    """
+
+    gone: list[Fact]
+    kept: list[Fact]
+    replies: list[str]
+    texts: int
+
+
+class FileOut(BaseModel):
+    """The messages of a file, which are not stored. `source` is the name of the document, None for a conversation."""
+
+    source: str | None
+    messages: list[Message]

@@ -12,7 +12,10 @@ import pytest
 pytest.importorskip("fastapi")
 
 from nscma_torch.api.memory import Memory
+from nscma_torch.core.records import Message
+from nscma_torch.episodic.log.turns import EVIDENCE
 from nscma_torch.server.view import route_group
+from nscma_torch.server.view.reading import PATH as FILE
 from tests.conftest import LIGHT
 from tests.helpers.noting import NotedTasks, day
 from tests.server.conftest import Served, serving
@@ -161,6 +164,92 @@ def test_decisions_and_conflicts(server: Served) -> None:
     assert read(server, "conflicts", offset=1) == {"items": [], "total": 1}
 
 
+def test_decisions_on_facts_and_open_proposals(served: Callable[..., Served]) -> None:
+    server = served(FAST, route_groups=[route_group])
+    memory = server.memory
+    for text in ("{Konstantin|lives_in|Lima}", "{Konstantyn|lives_in|Lima}", "{Ana|likes|tea} {Ana|likes|jazz}"):
+        memory.add(Message("user", text, day(0), "Ana"), user_id="default")
+    memory.flush()
+    memory.sleep(user_id="default")
+    tea, jazz = memory.facts(user_id="default", relation="likes")
+    (one,) = read(server, "decisions", fact=tea.id)["items"]
+    assert (one["action"], one["fact_ids"]) == ("ADD", [tea.id])
+    assert read(server, "decisions", fact=[tea.id, jazz.id])["total"] == 2
+    assert read(server, "decisions", fact="%")["total"] == 0
+    (proposal,) = read(server, "decisions", proposals=True)["items"]
+    merge = memory.merge(proposal["id"], user_id="default")
+    assert read(server, "decisions", proposals=True)["total"] == 0, "accepted"
+    memory.undo(merge.id, user_id="default")
+    assert ids(read(server, "decisions", proposals=True)) == [proposal["id"]]
+    memory.undo(proposal["id"], user_id="default")
+    assert read(server, "decisions", proposals=True)["total"] == 0, "dismissed"
+
+
+def test_facts_say_what_is_in_doubt_now(served: Callable[..., Served]) -> None:
+    server = served(FAST, route_groups=[route_group])
+    for n, text in ((0, "{Ana|works_at|Bosch}"), (1, "{Ana|manager|Petra}"), (60, "{Ana|works_at|Siemens}")):
+        server.memory.add(Message("user", text, day(n), "Ana"), user_id="default")
+    server.memory.flush()
+    ((petra,),) = read(server, "facts", text="petra")["items"]
+    assert petra["in_doubt"] == 'in doubt since 1 March 2024, when "Ana works at Bosch" ended'
+    jobs = {one["object"]: one["in_doubt"] for one in read(server, "facts", text="works")["items"][0]}
+    assert jobs == {"Bosch": "", "Siemens": ""}
+
+
+def test_what_rests_on_a_message_is_what_an_erasure_takes(served: Callable[..., Served]) -> None:
+    server = served(FAST, route_groups=[route_group])
+    memory = server.memory
+    first, *_ = memory.add(Message("user", "{Ana|likes|tea} {Ana|likes|jazz}", day(0), "Ana"), user_id="default")
+    memory.add(Message("user", "{Ana|likes|tea}", day(1), "Ben"), user_id="default")
+    reply = Message("assistant", "You like {Ana|likes|jazz}.", day(2), metadata={EVIDENCE: [first.id]})
+    (answer,) = memory.add(reply, user_id="default")
+    memory.flush()
+    found = read(server, "resting", memory_id=first.id)
+    assert [one["object"] for one in found["gone"]] == ["jazz"]
+    assert [one["object"] for one in found["kept"]] == ["tea"]
+    assert found["replies"] == [answer.id]
+    memory.erase(user_id="default", memory_id=first.id)
+    memory.flush()
+    assert [one.object for one in memory.facts(user_id="default")] == ["tea"]
+    assert memory.get(answer.id, user_id="default") is None
+    assert server.client.get("/v1/view/resting", params={"memory_id": first.id}).status_code == 404
+
+
+def test_a_summary_rests_on_each_of_its_messages(server: Served) -> None:
+    leaf = next(one for one in read(server, "tree", level=1, number=page_number(server))["items"])
+    assert read(server, "resting", memory_id=leaf["message"])["texts"] >= 1
+
+
+def test_a_file_is_read_and_not_stored(server: Served) -> None:
+    def sent(name: str, data: bytes, **headers: str) -> Any:
+        return server.client.post(FILE, params={"name": name}, content=data, headers=headers)
+
+    before = server.memory.digest()
+    got = sent("plan.md", b"# Plan\n\nBuy bread.\n\n# Later\n\nBake.\n")
+    assert got.status_code == 200 and got.json()["source"] == "plan.md"
+    first, second = got.json()["messages"]
+    assert (first["role"], first["name"], first["content"]) == ("document", "Plan", "# Plan\n\nBuy bread.")
+    assert second["metadata"]["headings"] == ["Later"] and first["idempotency_key"] != second["idempotency_key"]
+    other = sent("other.md", b"# Plan\n\nBuy bread.\n").json()["messages"][0]
+    assert other["idempotency_key"] != first["idempotency_key"], "of another file"
+    chat = sent("chat.jsonl", b'{"role": "user", "content": "Hi"}').json()
+    assert chat["source"] is None and chat["messages"][0]["content"] == "Hi"
+    for name, data, status in (
+        ("tool.exe", b"x", 422),
+        ("empty.txt", b"", 422),
+        ("../notes.md", b"x", 422),
+        ("a\nb.md", b"x", 422),
+        ("a.pdf", b"%PDF-", 422),
+        ("bad.jsonl", b'{"role": "user"}', 422),
+        ("big.txt", b"x" * (server.memory.config.server.max_body + 1), 413),
+    ):
+        got = sent(name, data)
+        assert got.status_code == status and got.json()["detail"], name
+    many = b"[" + b"1," * 60_000 + b"1]"
+    assert "values" not in sent("many.txt", many).text, "a file is no JSON body"
+    assert server.memory.digest() == before
+
+
 def test_access_tells_of_others_only_where_any_user_may_be_named(server: Served) -> None:
     everybody = read(server, "access")
     assert everybody["users"] == ["ana", "ben", "default"] and everybody["store"] == "store.db"
@@ -172,8 +261,18 @@ def test_no_endpoint_of_the_page_serves_another_user(served: Callable[..., Serve
     server = served(FAST, route_groups=[route_group])
     server.memory.add("A xylophone of Ben's.", user_id="ben")
     asked = [one for one in operations(server.client.get("/openapi.json").json()) if one.id.startswith("view_")]
-    assert len(asked) == 9
-    ana, writer = server.token("ana"), server.token("ben", "write")
+    asked = [one for one in asked if one.id != "view_file"]
+    assert len(asked) == 10
+    ana, writer, reader = server.token("ana"), server.token("ben", "write"), server.token("ana", "read")
+    for headers, status in ((writer, 200), (reader, 403), ({}, 401)):
+        got = server.client.post(FILE, params={"name": "a.txt"}, content=b"A note.", headers=headers)
+        assert got.status_code == status
+    other = server.client.post(FILE, params={"name": "a.txt", "user_id": "ben"}, content=b"A note.", headers=ana)
+    assert other.status_code == 403
+    bens = server.memory.log(user_id="ben")[0].id
+    got = server.client.get("/v1/view/resting", headers=ana, params={"memory_id": bens})
+    assert got.status_code == 404 and "xylophone" not in got.text
+    asked = [one for one in asked if one.id != "view_resting"]
     for one in asked:
         assert server.client.get(one.path).status_code == 401
         assert server.client.get(one.path, headers=writer).status_code == 403
