@@ -72,8 +72,11 @@ def served(open_memory: Callable[..., Memory], light_surprise: Any, tmp_path: Pa
     """`served({…}, route_groups=[…], host=…)`: a server over a light store, with such a section [server]."""
     with ExitStack() as stack:
 
-        def make(server: dict[str, Any] | None = None, floor: float = 0.4, **options: Any) -> Served:
-            config = {"gate": {"rule": "everything"}, "retrieval": {"floor": floor}, "server": server or {}}
+        def make(
+            server: dict[str, Any] | None = None, floor: float = 0.4, config: Any = None, **options: Any
+        ) -> Served:
+            own = {"gate": {"rule": "everything"}, "retrieval": {"floor": floor}, "server": server or {}}
+            config = {**own, **(config or {})}
             memory = open_memory(config=config, surprise_model=light_surprise, tasks=NotedTasks())
             return stack.enter_context(serving(memory, tmp_path / "store.db.tokens", **options))
 

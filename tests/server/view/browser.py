@@ -113,6 +113,29 @@ class Page:
 
         ActionChains(self.driver).send_keys(*keys).perform()
 
+    def tab(self) -> None:
+        """Press Tab where the focus is, without waiting for anything."""
+        for kind in ("rawKeyDown", "keyUp"):
+            self.command("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+
+    def focus(self) -> str:
+        """The name of the element that has the focus, as a screen reader says it."""
+        found = self.run("return document.activeElement.labels?.[0]?.textContent ?? null")
+        return str(found or self.driver.switch_to.active_element.accessible_name)
+
+    def drop(self, *files: tuple[str, str]) -> None:
+        """Drop files, given by name and text, in the middle of the page."""
+        self.run(
+            """
+            const carried = new DataTransfer();
+            for (const [name, text] of arguments[0]) carried.items.add(new File([text], name));
+            const told = (kind) => new DragEvent(kind, { dataTransfer: carried, bubbles: true, cancelable: true });
+            const left = document.body.dispatchEvent(told("dragover")) || document.body.dispatchEvent(told("drop"));
+            if (left) throw new Error("the browser would open the file");
+            """,
+            files,
+        )
+
     def messages(self) -> list[str]:
         """What the browser has complained of since the last call: errors, and violations of the policy."""
         return [one["message"] for one in self.driver.get_log("browser")]

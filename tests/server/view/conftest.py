@@ -46,13 +46,13 @@ def lived(tmp_path_factory: pytest.TempPathFactory, light_surprise: Any, embedde
 def page(
     chromium: Browser, listening: Callable[..., tuple[Served, int]], lived: Path, tmp_path: Path
 ) -> Iterator[Callable[..., tuple[Page, Served]]]:
-    """`page(fill)`: a server over a memory that `fill` has filled, or `life`, and the page of it, not opened yet."""
+    """`page(fill, config=…)`: a server over a memory that `fill` has filled, or `life`, and its page, unopened."""
     opened: list[Page] = []
 
-    def open_(fill: Callable[[Memory], object] | None = None) -> tuple[Page, Served]:
+    def open_(fill: Callable[[Memory], object] | None = None, **options: Any) -> tuple[Page, Served]:
         if fill is None:
             shutil.copy(lived, tmp_path / "store.db")
-        served, port = listening(route_groups=[route_group])
+        served, port = listening(route_groups=[route_group], **options)
         if fill is not None:
             fill(served.memory)
         opened.append(Page(chromium, f"http://127.0.0.1:{port}"))

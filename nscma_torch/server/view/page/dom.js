@@ -45,7 +45,7 @@ export function empty(title, ...more) {
 
 /** The server's own message of an error, and a way to try again. */
 export function problem(error, again) {
-  const title = error.status ? `The server answered ${error.status}` : "The server is unreachable";
+  const title = error.status === 403 ? "The server refused this" : error.status ? `The server answered ${error.status}` : "The server is unreachable";
   return h("div", { class: "problem", role: "alert" },
     h("p", {}, h("strong", {}, title), h("br"), h("span", { dir: "auto" }, error.message)),
     again && button("Try again", again));
@@ -66,9 +66,10 @@ export async function fill(region, make) {
   }
 }
 
-/** Tell people who do not see the page. */
+/** Tell people who do not see the page: from the dialog that is open, since what is below it is not read out. */
 export function announce(text) {
-  document.getElementById("announce").textContent = text;
+  const dialog = [...document.querySelectorAll("dialog[open]")].at(-1);
+  (dialog?.querySelector(".announce") ?? document.getElementById("announce")).textContent = text;
 }
 
 let number = 0;

@@ -1,53 +1,55 @@
 // The step before an erasure, and the receipt after it.
 
 import { post, state } from "./api.js";
-import { announce, button, field, fresh, h, problem } from "./dom.js";
+import { modal } from "./dialog.js";
+import { announce, button, field, fill, fresh, h, problem } from "./dom.js";
+import { planOfMessage, planOfUser } from "./erase_plan.js";
 import { count, number, time } from "./format.js";
 
 /** Receipts of this visit, newest first: ids and counts, no text. */
 export const receipts = [];
 
-/** Ask for a typed word, erase, show the receipt. With `message` null all of the user is erased. */
+/** Say what goes, ask for a typed word, erase, show the receipt. With `message` null all of the user is erased. */
 export function confirmErasure({ message, done }) {
   const word = message ? "erase" : state.user;
   const title = fresh("erase");
   const input = h("input", { autocomplete: "off", spellcheck: "false", autofocus: true });
   const go = h("button", { class: "danger filled", disabled: true }, message ? "Erase this message" : "Erase everything");
   const cancel = button("Cancel", () => dialog.close());
+  const plan = h("div");
+  let busy = false;
   const form = h("form", { class: "stack" },
-    h("h2", { id: title }, message ? "Permanently erase this message?" : "Permanently erase everything of this user?"),
+    h("h2", { id: title, tabindex: "-1" }, message ? "Permanently erase this message?" : "Permanently erase everything of this user?"),
     message && h("blockquote", { class: "said short", dir: "auto" }, message.text),
-    h("p", {}, message
-      ? "The text is deleted from the file, with the facts and summaries based only on it; others that used it are recomputed. This can't be undone."
-      : ["Every message, fact, summary and skill of ", h("bdi", { class: "value" }, state.user), " goes from the file. There is no way back."]),
+    plan,
+    h("p", {}, "It goes from the store's files. This can't be undone."),
     field(h("span", {}, "Type ", h("code", {}, word), " to go on"), input),
     h("p", { class: "actions" }, go, cancel));
-  const dialog = h("dialog", { class: "small", "aria-labelledby": title }, form);
+  fill(plan, () => (message ? planOfMessage(message.id) : planOfUser()));
   input.addEventListener("input", () => { go.disabled = input.value.trim() !== word; });
-  dialog.addEventListener("close", () => dialog.remove());
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (go.disabled) return;
     const what = message ? { memory_id: message.id } : { everything: true };
     form.querySelector(".problem")?.remove();
-    go.disabled = cancel.disabled = true;
+    go.disabled = cancel.disabled = busy = true;
     go.textContent = "Erasing, and searching the files…";
     try {
       const made = await post("v1/erase", what, { scope: "user" });
       receipts.unshift({ at: new Date().toISOString(), receipt: made });
       announce(made.found ? "Erased, but some bytes were found" : made.found === 0 ? "Erased, and no bytes were found" : "Erased");
+      busy = false;
       done(made);
       const shut = button("Close", () => dialog.close(), { class: "primary" });
-      form.replaceChildren(h("h2", { id: title }, "Erased"), receipt(made), h("p", { class: "actions" }, shut, save(made)));
+      form.replaceChildren(h("h2", { id: title, tabindex: "-1" }, "Erased"), receipt(made), h("p", { class: "actions" }, shut, save(made)));
       shut.focus();
     } catch (error) {
-      go.disabled = cancel.disabled = false;
+      go.disabled = cancel.disabled = busy = false;
       go.textContent = "Try again";
       form.append(problem(error));
     }
   });
-  document.body.append(dialog);
-  dialog.showModal();
+  const dialog = modal({ class: "small", "aria-labelledby": title }, [form], { leave: () => !busy });
 }
 
 /** What a receipt says. */

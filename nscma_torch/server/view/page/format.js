@@ -45,6 +45,17 @@ export function span(fact) {
   return fact.valid_to ? `until ${day(fact.valid_to)}` : "unknown time";
 }
 
+/** The same as plain text, for labels. */
+export const said = ({ subject, relation, topic }) => [subject, !(relation === "statement" && topic) && words(relation), topic].filter(Boolean).join(" ");
+
+const SIZES = [[1 << 20, "MB"], [1 << 10, "KB"]];
+
+/** 12 KB, of bytes. */
+export function size(bytes) {
+  const [unit, name] = SIZES.find(([least]) => bytes >= least) ?? [1, "bytes"];
+  return `${number(Math.round(bytes / unit))} ${name}`;
+}
+
 /** The reason of a gate's decision, without what is shown beside it. */
 export const why = (decision) => decision.reason.replace(/^(?:written|deferred): /, "").replace(/ \(score [^()]*\)$/, "");
 

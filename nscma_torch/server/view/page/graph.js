@@ -1,7 +1,9 @@
 // The facts around one entity as a drawing whose nodes are links, and the same facts as a table.
 
 import { get } from "./api.js";
+import { proposal, proposals } from "./decisions.js";
 import { empty, field, fill, h, s } from "./dom.js";
+import { factOpener } from "./fact.js";
 import { count, fromLocal, number, points, predicate, span } from "./format.js";
 import { placed } from "./layout.js";
 import { opener } from "./message.js";
@@ -10,8 +12,9 @@ export const title = "Graph";
 export const lead = "The facts around a person, place or thing. Click a node to open it.";
 
 const TYPING = 200; // milliseconds
+const PROPOSALS = 200; // that are looked through for the entity
 
-export function show(root, params, { signal }) {
+export function show(root, params, { signal, again }) {
   const list = h("datalist", { id: "entities" });
   const name = h("input", { type: "search", list: "entities", value: params.get("entity") ?? "", autocomplete: "off", maxlength: 400 });
   const at = h("input", { type: "datetime-local", value: params.get("at") ?? "" });
@@ -48,8 +51,16 @@ export function show(root, params, { signal }) {
     if (graph.name === null) return empty("No facts yet", "Facts are extracted from messages some time after these are added. Their subjects are then listed here.");
     name.value ||= graph.name;
     if (!graph.facts.length) return empty(`Nothing is known of ${graph.name}`, at.value ? "Try another time." : "Choose one of the names above, or type part of one.");
-    return around(graph, at.value, narrow, root.clientWidth);
+    const same = await namesakes(graph.name, again, signal);
+    return [same, around(graph, at.value, narrow, root.clientWidth)];
   });
+}
+
+/** The open proposals that this entity is the same as another one. */
+async function namesakes(name, again, signal) {
+  const { items } = await proposals({ limit: PROPOSALS }, { signal });
+  const own = items.filter((one) => [one.subject, one.object].some((each) => each.toLowerCase() === name.toLowerCase()));
+  return own.length > 0 && h("ul", { class: "plain card", "aria-label": "May be the same" }, own.map((one) => proposal(one, () => again({ focus: true }))));
 }
 
 function link(entity, at, ...children) {
@@ -75,7 +86,7 @@ function table(graph, at) {
     h("td", {}, predicate(fact)),
     h("td", {}, link(fact.object, at, h("bdi", {}, fact.object))),
     h("td", { class: "muted" }, span(fact), fact.status !== "active" && h("span", { class: "badge wait" }, fact.status)),
-    h("td", {}, opener(fact.episode_ids.at(-1), "source"))));
+    h("td", {}, opener(fact.episode_ids.at(-1), "source"), " ", factOpener(fact, "history"))));
   return h("table", {}, h("thead", {}, h("tr", {}, ["Subject", "Relation", "Object", "When", "From"].map((one) => h("th", { scope: "col" }, one)))), h("tbody", {}, rows));
 }
 

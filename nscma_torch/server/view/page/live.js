@@ -16,7 +16,7 @@ export function follow(changed) {
   const look = async () => {
     if (document.visibilityState === "visible" && state.user !== null) {
       try {
-        const stats = await get("v1/stats", {}, { scope: "user" });
+        const stats = await get("v1/stats", {}, { scope: "user", quiet: true });
         if (user !== state.user) before = null;
         user = state.user;
         const differs = before === null || JSON.stringify(stats) !== JSON.stringify(before);
@@ -32,7 +32,8 @@ export function follow(changed) {
         before = stats;
       } catch (error) {
         wait = LATER;
-        document.getElementById("live").replaceChildren(h("span", { class: "away" }, "the server is unreachable"));
+        const away = error.status === 401 ? "a token is needed" : error.status ? `the server answered ${error.status}` : "the server is unreachable";
+        document.getElementById("live").replaceChildren(h("span", { class: "away" }, away));
       }
     }
     setTimeout(look, wait);

@@ -1,7 +1,9 @@
 // The frame of the page: which view, whose memory, and the token where the server asks for one.
 
-import { dropToken, get, keepToken, onTokenNeeded, state, token } from "./api.js";
+import { Problem, dropToken, get, keepToken, onTokenNeeded, state, token } from "./api.js";
+import { modal } from "./dialog.js";
 import { button, field, h, problem } from "./dom.js";
+import { watchDrops } from "./drops.js";
 import { follow } from "./live.js";
 import { CHANGED } from "./message.js";
 import * as conflicts from "./conflicts.js";
@@ -107,29 +109,29 @@ function whose() {
   form.replaceChildren(...parts);
 }
 
-/** Ask for a token until there is one; the dialog cannot be passed by. */
+/** Ask for a token; whoever closes the dialog without one is told so where the answer would stand. */
 function askForToken(message) {
   if (askForToken.open) return askForToken.open;
-  askForToken.open = new Promise((given) => {
-    const input = h("input", { type: "password", autocomplete: "off", spellcheck: "false", required: true });
+  askForToken.open = new Promise((given, refused) => {
+    const input = h("input", { type: "password", autocomplete: "off", spellcheck: "false", required: true, autofocus: true });
     const form = h("form", { class: "stack" },
-      h("h2", { id: "token-title" }, "Token required"),
+      h("h2", { id: "token-title", tabindex: "-1" }, "Token required"),
       message && h("p", { class: "problem", role: "alert" }, message),
       h("p", {}, "Create one in a terminal: ", h("code", {}, "nscma token add --user NAME --can read,write"), ". It is kept in this tab until you close it, and sent to this server alone."),
       field("Token", input),
-      h("div", { class: "actions" }, h("button", { class: "primary" }, "View the memory")));
-    const dialog = h("dialog", { "aria-labelledby": "token-title", class: "small" }, form);
+      h("div", { class: "actions" }, h("button", { class: "primary" }, "View the memory"), button("Cancel", () => dialog.close())));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (!input.value.trim()) return;
       keepToken(input.value.trim());
-      dialog.remove();
-      askForToken.open = null;
       given();
+      dialog.close();
     });
-    dialog.addEventListener("close", () => dialog.isConnected && dialog.showModal()); // Escape closes it
-    document.body.append(dialog);
-    dialog.showModal();
+    const closed = () => {
+      askForToken.open = null;
+      refused(new Problem(401, "This server asks for a token. Try again to give one."));
+    };
+    const dialog = modal({ "aria-labelledby": "token-title", class: "small" }, [form], { closed });
   });
   return askForToken.open;
 }
@@ -148,8 +150,10 @@ document.getElementById("skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
+document.getElementById("nav").addEventListener("focusin", (event) => event.target.scrollIntoView({ block: "nearest", inline: "nearest" }));
 window.addEventListener("hashchange", () => show({ focus: true }));
-window.addEventListener(CHANGED, () => show());
+window.addEventListener(CHANGED, () => (shown?.renew ? shown.renew() : show()));
 onTokenNeeded(askForToken);
+watchDrops();
 await entered(enter);
 follow((stats, before) => shown?.changed?.(stats, before));

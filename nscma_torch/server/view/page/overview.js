@@ -1,7 +1,9 @@
 // What there is, what came last, and a place to add something.
 
+import { outcomes } from "./add_files.js";
 import { get, may, post, state } from "./api.js";
-import { add, announce, empty, field, fill, h, problem } from "./dom.js";
+import { add, announce, empty, field, fill, h, problem, put } from "./dom.js";
+import { fileField } from "./drops.js";
 import { number, origin } from "./format.js";
 import { facts } from "./live.js";
 import { opener } from "./message.js";
@@ -21,7 +23,7 @@ export function show(root, _, { signal }) {
   const last = () => fill(newest, async () => {
     const { items } = await get("v1/view/messages", { limit: 6 }, { signal });
     if (!items.length) {
-      return empty("Nothing is stored of this user yet", may("write") ? "Write something below, or add a file in a terminal:" : "Add something in a terminal:",
+      return empty("Nothing is stored of this user yet", may("write") ? "Write something here, drop a file on this page, or add one in a terminal:" : "Add something in a terminal:",
         h("code", {}, `nscma add chat.jsonl --user ${state.user}`));
     }
     return h("ul", { class: "plain list" }, items.reverse().map(row));
@@ -43,7 +45,7 @@ export function show(root, _, { signal }) {
     h("div", { class: "columns" },
       h("section", { "aria-labelledby": "newest" }, h("h2", { id: "newest" }, "Newest messages"), newest,
         h("p", {}, h("a", { href: "#/gate" }, "All messages, with the gate's decisions"))),
-      h("div", {}, may("write") && adding(), known)));
+      h("div", {}, may("write") && [adding(), files()], known)));
   fill(tiles, async () => counted(await get("v1/stats", {}, { scope: "user", signal })));
   last();
   profile();
@@ -92,11 +94,18 @@ function adding() {
       const { results } = await post("v1/messages", { messages: [message] });
       const one = results[0].decision;
       text.value = "";
-      said.replaceChildren(h("p", { class: "note good", role: "status" }, one ? `${one.write ? "Written" : "Deferred"}: ${one.reason}` : "Stored."));
+      put(said, h("p", { class: "note good", role: "status" }, one ? `${one.write ? "Written" : "Deferred"}: ${one.reason}` : "Stored."), outcomes(results));
       announce("stored");
     } catch (error) {
       said.replaceChildren(problem(error));
     }
   });
   return form;
+}
+
+function files() {
+  return h("section", { class: "card stack", "aria-labelledby": "add-files" },
+    h("h2", { id: "add-files" }, "Add files"),
+    fileField(),
+    h("p", { class: "muted" }, "Text, Markdown, JSON, PDF, Word, HTML, EPUB, CSV, e-mail or subtitles; or drop them anywhere on this page."));
 }

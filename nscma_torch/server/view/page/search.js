@@ -3,6 +3,7 @@
 import { post } from "./api.js";
 import { announce, empty, field, fill, h } from "./dom.js";
 import { count, fromLocal, origin, predicate, rounded, span, words } from "./format.js";
+import { doubt, factOpener } from "./fact.js";
 import { found, marked } from "./highlight.js";
 import { opener } from "./message.js";
 
@@ -12,6 +13,9 @@ export const lead = "Ask a question for an answer with its evidence, or search f
 
 const FIRST = 10;
 const STEP = 20;
+
+/** Ask or search again, after something was changed. */
+export let renew = () => {};
 
 export function show(root, params, { signal }) {
   const text = h("input", { type: "search", value: params.get("q") ?? "", autocomplete: "off", required: true, maxlength: 4000 });
@@ -25,17 +29,19 @@ export function show(root, params, { signal }) {
     const query = new URLSearchParams({ q: text.value, ...(at.value && { at: at.value }) });
     history.replaceState(null, "", `#/search?${query}`);
   };
-  const ask = () => fill(region, async () => {
+  const ask = (follows = follow.checked ? before : undefined) => fill(region, async () => {
     address();
-    const answer = await post("v1/ask", { question: text.value, as_of: fromLocal(at.value) || undefined, follows: follow.checked ? before : undefined }, { signal });
+    renew = () => ask(follows);
+    const answer = await post("v1/ask", { question: text.value, as_of: fromLocal(at.value) || undefined, follows }, { signal });
     before = answer.query;
     follow.checked = false;
     following.hidden = before === null;
-    announce(answer.short);
+    announce(`${answer.short}${unsure(answer) ? ", not sure" : ""}`);
     return answered(answer);
   });
   const search = (top = FIRST) => fill(region, async () => {
     address();
+    renew = () => search(top);
     const hits = await post("v1/search", { query: text.value, top_k: top, explain: true, as_of: fromLocal(at.value) || undefined }, { signal });
     announce(count(hits.length, "result"));
     if (!hits.length) return empty("Nothing was found", "Nothing stored fits these words. Fewer or other words may.");
@@ -54,20 +60,27 @@ export function show(root, params, { signal }) {
     ask();
   });
   root.append(form, region);
+  renew = () => {};
   if (text.value) search();
 }
 
+/** Whether the server marked the answer as unsure: its text has the mark, `short` lacks it. */
+function unsure({ text, quotes, short }) {
+  const lines = text.split("\n");
+  return lines.slice(0, lines.length - quotes).join("\n") !== short;
+}
+
 function answered(answer) {
-  const unsure = !answer.abstained && answer.confidence < 0.5;
+  const doubtful = unsure(answer);
   return [
-    h("section", { class: `answer ${answer.abstained ? "unknown" : unsure ? "unsure" : ""}`, "aria-label": "Answer" },
-      h("p", { class: "answer-text", dir: "auto" }, answer.short),
+    h("section", { class: `answer ${answer.abstained ? "unknown" : doubtful ? "unsure" : ""}`, "aria-label": "Answer" },
+      h("p", { class: "answer-text", dir: "auto" }, answer.short, doubtful && [" ", h("span", { class: "badge wait" }, "not sure")]),
       h("p", { class: "muted" }, answer.abstained ? "Nothing stored answers it." : `confidence ${rounded(answer.confidence)}`, ` · ${rounded(answer.usage.seconds)} s`),
       answer.notes.map((note) => h("p", { class: "note warn" }, note))),
     answer.facts.length > 0 && h("section", {}, h("h2", {}, "Facts it was read off from"),
       h("ul", { class: "plain list short" }, answer.facts.map((fact) => h("li", {},
         h("bdi", {}, fact.subject), " ", predicate(fact), " ", h("bdi", { class: "value" }, fact.object),
-        h("span", { class: "muted" }, ` ${span(fact)}`))))),
+        h("span", { class: "muted" }, ` ${span(fact)} `), factOpener(fact), doubt(fact))))),
     answer.evidence.length > 0 && h("section", {}, h("h2", {}, "Evidence"),
       h("ol", { class: "plain list" }, answer.evidence.map((one) => h("li", {}, shown(one.hit, [[one.start, one.end]]))))),
     answer.trace.length > 0 && h("details", {}, h("summary", {}, "How it was found"), h("ul", {}, answer.trace.map((step) => h("li", { dir: "auto" }, step)))),
@@ -82,7 +95,7 @@ function shown(hit, spans) {
     hit.kind === "chunk" ? origin(hit) : h("p", { class: "origin" }, h("span", { class: "badge" }, words(hit.kind)), ` rests on ${count(hit.episode_ids.length, "message")}`),
     h("p", { class: "said", dir: "auto" }, marked(hit.text, spans)),
     h("div", { class: "foot" },
-      sources.slice(0, 5).map((id, i) => opener(id, sources.length === 1 ? "Details" : `Message ${i + 1}`)),
+      sources.slice(0, 5).map((id, i) => opener(id, sources.length === 1 ? "Open the message" : `Message ${i + 1}`)),
       h("details", {}, h("summary", {}, `score ${rounded(hit.score)}`),
         parts.length > 0 && h("dl", { class: "pairs" }, parts.map(([part, value]) => h("div", {}, h("dt", {}, words(part)), h("dd", {}, rounded(value, 3))))))));
 }

@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { button, empty, field, h, s } from "./dom.js";
+import { doubt, factOpener } from "./fact.js";
 import { day, fromLocal, predicate, rounded, span, time, toLocal, when } from "./format.js";
 import { growing } from "./pages.js";
 import { opener } from "./message.js";
@@ -15,6 +16,9 @@ const TRACKS = 6; // bars above each other in one row
 const LISTED = 3; // values of a row that are not folded
 
 let outdated = () => {};
+
+/** Load the facts again, with the clocks and the filter as they are. */
+export let renew = () => {};
 
 export function show(root, params, { signal }) {
   const view = { world: null, known: null, extent: null, rows: [] };
@@ -65,6 +69,7 @@ export function show(root, params, { signal }) {
   let typing;
   text.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(begin, 300); });
   changed.addEventListener("change", begin);
+  renew = begin;
   outdated = () => stale.replaceChildren(h("p", { class: "note" }, "Facts have changed since. ", button("Show them", begin, { class: "link" })));
   root.append(form, stale, legend(), region);
   begin();
@@ -136,7 +141,7 @@ class Row {
     this.list = h("div", { class: "values" });
     const [first] = facts;
     const name = h("a", { href: `#/graph?entity=${encodeURIComponent(first.subject)}` }, h("bdi", {}, first.subject));
-    const heading = h("h3", {}, name, " ", predicate(first));
+    const heading = h("h3", {}, name, " ", predicate(first), " ", factOpener(first));
     this.element = h("section", { class: "row" }, heading, this.drawing, this.list);
     this.draw();
   }
@@ -188,11 +193,12 @@ class Row {
     const sources = fact.episode_ids.slice(-3);
     return h("li", { class: `value-line ${kind}` },
       h("span", { class: `key ${kind}` }, h("span", { class: "unseen" }, said)), " ",
-      h("bdi", { class: "value" }, fact.object), " ", h("span", { class: "muted" }, span(fact)),
+      h("bdi", { class: "value" }, fact.object), " ", h("span", { class: "muted" }, span(fact)), fact.in_doubt && [" ", h("span", { class: "badge wait" }, "in doubt")],
       fact.reason && fact.status !== "active" && h("span", { class: "muted" }, ", ", h("bdi", {}, fact.reason)), " ",
       h("details", { class: "inline" }, h("summary", {}, "why"),
         h("p", { class: "muted" }, fact.reason && [h("bdi", {}, fact.reason), "; "], "believed since ", time(fact.recorded_at), fact.retired_at && [" until ", time(fact.retired_at)],
           `; confidence ${rounded(fact.confidence)}, ${fact.strength === 1 ? "one statement" : `${fact.strength} statements`} `,
-          sources.map((id, i) => [" ", opener(id, sources.length === 1 ? "message" : `message ${i + 1}`)]))));
+          sources.map((id, i) => [" ", opener(id, sources.length === 1 ? "message" : `message ${i + 1}`)])),
+        doubt(fact)));
   }
 }
