@@ -5,6 +5,8 @@ VENV := .venv
 PEERS := mempalace coremem brainmem mem0
 CHROMA := .venv-chroma
 TITANS := .venv-titans
+LEAN := .venv-lean
+RELEASE := .venv-release
 CACHE := .cache
 VLLM := $(HOME)/.cache/nscma/vllm-$(shell cksum < tests/vllm/requirements.txt | cut -d' ' -f1)
 RUN := $(VENV)/bin/python
@@ -25,7 +27,11 @@ TABLES := babilong knowledge_update ablations structural sensitivity cam systems
 READY := $(VENV)/.ready
 MEASURING := $(VENV)/.eval
 
-.PHONY: demo test vllm test-vllm test-titans check docs figures prove bench gpu model chroma peers $(PEERS) clean
+# A clone of the last commit, from which packages are built; its time is the time of every file in them.
+SOURCE := build/source
+BUILD = SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(RELEASE)/bin/uv build --quiet --build-constraints constraints.txt
+
+.PHONY: dist release-check lean demo test vllm test-vllm test-titans check docs figures prove bench gpu model chroma peers $(PEERS) clean
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV), once; minutes, and several GB with a CUDA build of torch"
@@ -197,6 +203,31 @@ $(CHROMA)/.ready:
 	$(CHROMA)/bin/pip install --quiet chromadb==1.5.9
 	touch $@
 
+# The wheel and the source distribution of the last commit, in dist/; the wheel is made from the source distribution.
+dist: $(RELEASE)/.ready
+	rm -rf dist $(SOURCE)
+	git clone --quiet . $(SOURCE)
+	$(BUILD) --out-dir dist $(SOURCE)
+
+# What an index refuses, and whether another clone gives the same wheel, byte by byte, without the source distribution.
+release-check: dist
+	$(RELEASE)/bin/twine check --strict dist/*
+	rm -rf $(SOURCE)-again
+	git clone --quiet . $(SOURCE)-again
+	$(BUILD) --wheel --out-dir $(SOURCE)-again/dist $(SOURCE)-again
+	cmp dist/*.whl $(SOURCE)-again/dist/*.whl
+
+# The smallest environment for a CPU, with its size by package; TORCH has uv's options that say where torch comes from.
+lean: dist
+	rm -rf $(LEAN)
+	PATH="$(CURDIR)/$(RELEASE)/bin:$$PATH" sh configs/deploy/lean.sh $(LEAN) dist/*.whl
+	$(LEAN)/bin/python .ci/environment_size.py --most 900
+	$(LEAN)/bin/nscma-torch demo
+
+$(RELEASE)/.ready:
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/pip install --quiet uv==0.13.9 twine==7.0.0
+	touch $@
 
 bench: $(READY)
 	$(RUN) kernels/bench.py
@@ -212,5 +243,5 @@ model: $(READY)
 	OMP_NUM_THREADS=1 $(RUN) -m eval.experiments.model.acceptance $(if $(URL),--url $(URL)) $(if $(MODEL),--model $(MODEL)) $(if $(OUT),--out $(OUT))
 
 clean:
-	rm -rf $(VENV) $(PEERS:%=.venv-%) $(CHROMA) $(TITANS) $(CACHE) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS:%=.venv-%) $(CHROMA) $(TITANS) $(LEAN) $(RELEASE) $(CACHE) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+MAIN = "nscma_torch.cli:main"
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +67,22 @@ def test_wheel_contents(wheel: Path) -> None:
         assert needed in names
     every_module = {str(path.relative_to(ROOT)) for path in (ROOT / "nscma_torch").rglob("*.py")}
     assert every_module <= set(names), every_module - set(names)
+    assert wheel.stat().st_size <= 100_000_000, "what PyPI accepts"
     assert zipfile.ZipFile(wheel).getinfo("nscma_torch/surprise/weights/proxy.safetensors").file_size <= 8_000_000
     assert zipfile.ZipFile(wheel).getinfo("nscma_torch/reading/weights/reader.safetensors").file_size <= 70_000_000
+
+
+def test_wheel_metadata(wheel: Path) -> None:
+    """A script of the package's own name is what `uvx` and `pipx run` start; the MCP registry looks for its name."""
+    with zipfile.ZipFile(wheel) as files:
+        folder = next(name for name in files.namelist() if name.endswith(".dist-info/METADATA")).rpartition("/")[0]
+        head, _, description = files.read(f"{folder}/METADATA").decode().partition("\n\n")
+        scripts = files.read(f"{folder}/entry_points.txt").decode()
+    assert "\nDescription-Content-Type: text/markdown" in head and "\nRequires-Python: >=3.11" in head
+    assert description.startswith((ROOT / "README.md").read_text(encoding="utf-8"))
+    name = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))["name"]
+    assert f"mcp-name: {name} " in description.splitlines()[-1]
+    assert scripts.split() == ["[console_scripts]", *f"nscma = {MAIN} nscma-torch = {MAIN}".split()]
 
 
 def test_wheel_works(wheel: Path, tmp_path: Path) -> None:
