@@ -1,18 +1,15 @@
-"""The pages beside the README: their links lead somewhere, their versions agree, their form is what tools expect."""
+"""The pages beside the README: their links lead somewhere, their form is what tools expect."""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-import nscma_torch
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -61,28 +58,16 @@ def test_only_its_owner_reads_a_store(open_memory: Callable[..., Any], light_sur
     assert modes == dict.fromkeys(("store.db", "store.db-wal", "store.db-shm"), 0o600)
 
 
-def test_the_citation_is_of_this_version() -> None:
+def test_the_citation_has_the_form_and_the_license() -> None:
     lines = dict(re.findall(r"^(\S+): (.+)$", text_of("CITATION.cff"), flags=re.MULTILINE))
     assert lines["cff-version"] == "1.2.0"
-    assert lines["version"] == nscma_torch.__version__
     assert f'license = "{lines["license"]}"' in text_of("pyproject.toml")
-    assert f'version = "{lines["version"]}"' in text_of("pyproject.toml")
 
 
 def test_the_changelog_has_its_sections() -> None:
     versions = re.findall(r"^## \[(.+?)\]", text_of("CHANGELOG.md"), flags=re.MULTILINE)
     assert versions[0] == "Unreleased"
+    released = [tuple(map(int, version.split("."))) for version in versions[1:]]
+    assert released == sorted(set(released), reverse=True), "three numbers each, the newest first"
     kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security", "Renamed"}
     assert set(re.findall(r"^### (.+)$", text_of("CHANGELOG.md"), flags=re.MULTILINE)) <= kinds
-
-
-def test_the_workflow_runs_what_must_hold() -> None:
-    workflow = text_of(".github/workflows/ci.yml")
-    assert re.findall(r"^ +- run: (.+)$", workflow, flags=re.MULTILINE) == [".ci/run"]
-    assert 'python-version: "3.11"' in workflow and "cache: pip" in workflow
-    used = re.findall(r"uses: (\S+)", workflow)
-    assert used and all(re.fullmatch(r"actions/[\w-]+@v\d+", action) for action in used), "pinned by major version"
-    listed = subprocess.run(["git", "ls-files", "-s", ".ci/run"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert listed.stdout.startswith("100755"), ".ci/run must be executable"
-    for path in re.findall(r"^ {12}(\S+)$", workflow, flags=re.MULTILINE):
-        assert (ROOT / path).exists(), path
