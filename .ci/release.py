@@ -20,7 +20,7 @@ PLACES = {  # each match is followed by a version
     "pyproject.toml": r'^version = "',
     "nscma_torch/__init__.py": r'^__version__ = "',
     "CITATION.cff": r"^version: ",
-    "server.json": r'"version": "|"nscma-torch\[server\]==',
+    "configs/deploy/server.json": r'"version": "|"nscma-torch\[server\]==',
 }
 
 
@@ -75,7 +75,7 @@ def check(root: Path, tag: str, owner: str) -> None:
     if found := versions(root) - {version}:
         raise ReleaseError(f"the tag is {tag}, but files name {', '.join(sorted(found))}: run `prepare` and tag again")
     notes(root, version)
-    name = json.loads((root / "server.json").read_text(encoding="utf-8"))["name"]
+    name = json.loads((root / "configs/deploy/server.json").read_text(encoding="utf-8"))["name"]
     if name.lower() != f"io.github.{owner}/nscma-torch".lower():
         raise ReleaseError(
             f"server.json is of {name}, the account is {owner}: change it and configs/deploy/mcp-name.md"

@@ -80,7 +80,7 @@ def test_wheel_metadata(wheel: Path) -> None:
         scripts = files.read(f"{folder}/entry_points.txt").decode()
     assert "\nDescription-Content-Type: text/markdown" in head and "\nRequires-Python: >=3.11" in head
     assert description.startswith((ROOT / "README.md").read_text(encoding="utf-8"))
-    name = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))["name"]
+    name = json.loads((ROOT / "configs/deploy/server.json").read_text(encoding="utf-8"))["name"]
     assert f"mcp-name: {name} " in description.splitlines()[-1]
     assert scripts.split() == ["[console_scripts]", *f"nscma = {MAIN} nscma-torch = {MAIN}".split()]
 

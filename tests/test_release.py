@@ -44,7 +44,7 @@ def program(name: str) -> ModuleType:
 def tree(release: ModuleType, tmp_path: Path) -> Path:
     """Copies of the files that name a version, and a short changelog."""
     for name in release.PLACES:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A lid.\n")
     return tmp_path
@@ -62,7 +62,7 @@ def test_a_release_is_prepared(release: ModuleType, tree: Path) -> None:
     assert changelog == "# Changelog\n\n## [Unreleased]\n\n## [7.8.9] - 2027-01-02\n\n### Added\n\n- A lid.\n"
     assert release.notes(tree, "7.8.9") == "### Added\n\n- A lid.\n"
     release.check(tree, "v7.8.9", "nscma")
-    server = json.loads((tree / "server.json").read_text())
+    server = json.loads((tree / "configs/deploy/server.json").read_text())
     assert server["packages"][0]["runtimeArguments"][0]["value"] == "nscma-torch[server]==7.8.9"
 
 
@@ -206,7 +206,7 @@ class Server(Strict):
 
 
 def test_the_entry_for_the_mcp_registry() -> None:
-    server = Server.model_validate_json((ROOT / "server.json").read_text(encoding="utf-8"))
+    server = Server.model_validate_json((ROOT / "configs/deploy/server.json").read_text(encoding="utf-8"))
     package = server.packages[0]
     assert server.version == package.version == nscma_torch.__version__
     assert [argument.value for argument in package.runtime_arguments] == [f"nscma-torch[server]=={package.version}"]
