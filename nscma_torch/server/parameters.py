@@ -222,7 +222,15 @@ def _type_of(parameter: Parameter) -> Any:
         kind = Annotated[list[get_args(kinds[0])[0]], FIRST_ERROR]  # type: ignore[misc]
     else:
         return hint
-    return kind | None if NoneType in kinds else kind
+    return _or_none(kind) if NoneType in kinds else kind
+
+
+def _or_none(kind: Any) -> Any:
+    """Allow None. In a query, FastAPI finds only a list whose limits are around the union."""
+    if get_origin(kind) is Annotated and get_origin(get_args(kind)[0]) is list:
+        inner, *limits = get_args(kind)
+        return Annotated[inner | None, *limits]
+    return kind | None
 
 
 def _default_of(parameter: Parameter) -> Any:

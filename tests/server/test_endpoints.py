@@ -52,6 +52,18 @@ def test_messages_there_and_back(server: Served) -> None:
     assert client.get("/v1/log", params=ana).json()[0]["status"] == "deleted"
 
 
+def test_ids_in_a_query(server: Served) -> None:
+    said = server.memory.add(["Ben lives in Porto. {Ben|lives_in|Porto}", "B", "C"], user_id="default")
+    server.memory.flush()
+    wanted = [one.id for one in said[:2]]
+    for ids in (wanted, wanted[:1]):
+        assert [one["id"] for one in server.client.get("/v1/log", params={"ids": ids}).json()] == ids
+    (fact,) = server.memory.facts(user_id="default")
+    assert [one["id"] for one in server.client.get("/v1/facts", params={"ids": ["x", fact.id]}).json()] == [fact.id]
+    assert server.client.get("/v1/facts", params={"ids": "x"}).json() == []
+    assert server.client.get("/v1/log", params={"ids": ["x"] * 1001}).status_code == 422
+
+
 def test_search_and_ask_give_what_memory_gives(server: Served) -> None:
     server.memory.add("Ben lives in Porto. {Ben|lives_in|Porto}", user_id="default", metadata={"place": True})
     server.memory.add("My cat is called Miso.", user_id="default", agent_id="vet")
