@@ -73,7 +73,8 @@ def _add(router: APIRouter, operation: Operation) -> None:
     endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(name, keyword, annotation=kind) for name, kind in kinds.items()]
     )
-    endpoint.__doc__ = (inspect.getdoc(method) or "").partition("\n\n")[0]
+    told = (inspect.getdoc(method) or "").partition("\n\n")[0]
+    endpoint.__doc__ = f"{told} Over HTTP, None is a 404." if operation.missing else told
     answer: dict[str, Any] = {"response_model": None, "response_class": Response, "status_code": 204}
     route(router, operation.id, **(answer if result is None else {"response_model": result.kind}))(endpoint)
 
