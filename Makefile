@@ -31,7 +31,7 @@ MEASURING := $(VENV)/.eval
 SOURCE := build/source
 BUILD = SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(RELEASE)/bin/uv build --quiet --build-constraints constraints.txt
 
-.PHONY: dist release-check lean demo test vllm test-vllm test-titans check docs figures prove bench gpu model chroma peers $(PEERS) clean
+.PHONY: dist release-check lean demo test vllm test-vllm test-titans check docs client figures prove bench gpu model chroma peers $(PEERS) clean
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV), once; minutes, and several GB with a CUDA build of torch"
@@ -88,6 +88,10 @@ check: $(READY)
 # The documentation, with its generated parts, into build/site; a broken link or docstring fails.
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict --quiet
+
+# The JavaScript client, from the server's OpenAPI document.
+client: $(READY)
+	$(RUN) -m docs.clients.generate
 
 # Every row of the README's table of results, in its order; some hours, most of them eval.run's. Those runs go on where they stopped.
 figures: export OMP_NUM_THREADS := 1
