@@ -41,14 +41,14 @@ MANY = Field(fail_fast=True, max_length=4096, description="send more to /v1/mess
 _SCOPE = ("user_id", "agent_id", "run_id")
 _PYTHON_ONLY = {"self", "where", "keep", "progress"}
 _PAGE = 100  # default `limit`
-_SOME = Field(fail_fast=True, max_length=1000)
-_OPTIONAL_IDS = Annotated[list[Id] | None, _SOME]  # FastAPI takes a list from a query only in this form
+_IDS = Annotated[list[Id], Field(fail_fast=True, max_length=1000)]
 _TYPES: dict[str, Any] = {  # arguments that a request bounds, or gives in another form
     "limit": Count,
     "budget": Count,
     "turns": Count,
     "top_k": Annotated[int, Field(ge=1, le=10_000)],
-    "messages": Annotated[list[Id], _SOME],
+    "ids": _IDS,
+    "messages": _IDS,
     "follows": Annotated[FactQuery, AfterValidator(lambda query: Answer("", True, 0.0, (), query=query))],
 }
 
@@ -212,8 +212,6 @@ def _type_of(parameter: Parameter) -> Any:
     """Return the type used for an argument in a request."""
     hint = parameter.annotation
     kinds = get_args(hint) if NoneType in get_args(hint) else (hint,)
-    if parameter.name == "ids":
-        return _OPTIONAL_IDS
     if parameter.name in _TYPES:
         kind = _TYPES[parameter.name]
     elif datetime in kinds:
