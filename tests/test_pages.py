@@ -41,6 +41,19 @@ def test_files_that_a_page_names_are_there(name: str) -> None:
             assert section in slugs, f"{name} links to {link}: no such section"
 
 
+@pytest.mark.parametrize("name", ["AGENTS.md", "docs/extending.md"])
+def test_the_tree_names_every_folder(name: str) -> None:
+    tree = text_of(name).partition("<!-- tree: begin -->")[2].partition("<!-- tree: end -->")[0]
+    folders = {path.parent.name for path in (ROOT / "nscma_torch").glob("*/__init__.py")}
+    named = set(re.findall(r"[\w-]+", tree))
+    missing = folders - named - {"configs"}
+    assert not missing, f"the tree in {name} lacks {sorted(missing)}"
+
+
+def test_agents_md_fits_a_screen() -> None:
+    assert len(text_of("AGENTS.md").splitlines()) <= 65
+
+
 def test_llms_txt_lists_every_page() -> None:
     linked = re.findall(r"\]\(([\w-]+\.md)\)", text_of("docs/llms.txt"))
     assert sorted(linked) == sorted(path.name for path in (ROOT / "docs").glob("*.md"))
