@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 import nscma_torch
 from nscma_torch.cli import app
 from nscma_torch.core.config import Config, Section, default_toml, load_config
+from nscma_torch.text.files.json_messages import parse_message
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -167,6 +168,18 @@ def test_documented_configurations_load(code: str) -> None:
     assert load_config(tomllib.loads(code)) != Config()
 
 
+def test_documented_json(hooks: ModuleType) -> None:
+    """A message of a page can be added, and a client can start the server that a page configures."""
+    values = [json.loads(code) for language, code in BLOCKS if language == "json"]
+    [server] = [value["mcpServers"]["nscma"] for value in values if "mcpServers" in value]
+    [message] = [parse_message(value) for value in values if "role" in value]
+    assert (message.name, message.session, message.metadata) == ("Ana", "monday", {})
+    command = dict(hooks.all_commands())[server["args"][0]]
+    assert not {word for word in server["args"] if word.startswith("-")} - {
+        name for one in command.params for name in one.opts
+    }
+
+
 # Runs each block of a list in a folder of its own, and prints what each has printed.
 PROGRAM = """
 import contextlib, io, json, os, sys
@@ -191,9 +204,11 @@ def test_documented_python_runs(tmp_path: Path) -> None:
 
 
 def test_the_console_example_is_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each `$ nscma …` of the README is run, in order, in one folder; the output is as shown."""
+    """Each `$ nscma …` of README and quick start is run, in order, in one folder; the output is as shown."""
     monkeypatch.chdir(tmp_path)
-    shown = "\n".join(re.findall(r"^```console\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL))
+    assert not any("```console" in text for path, text in PAGES.items() if path.name != "index.md")
+    pages = README + PAGES[ROOT / "docs" / "index.md"]
+    shown = "\n".join(re.findall(r"^```console\n(.*?)^```", pages, flags=re.MULTILINE | re.DOTALL))
     steps = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n?)*)", shown, flags=re.MULTILINE)
     assert steps
     for command, expected in steps:
