@@ -24,7 +24,7 @@ from nscma_torch import RetrievalMemory
 WORDS, PAIRS, DIM, STEPS = 64, 32, 32, 150
 
 
-class Decoder(nn.Module):
+class RecallingDecoder(nn.Module):
     """One layer of causal attention, and a memory whose answer is added to the hidden state before the head."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ def draw() -> Tensor:  # [n, 2]: each first word stands once
 def main() -> None:
     """Train on lists that are read, asked for and deleted; then delete one pair of a list."""
     torch.manual_seed(0)
-    decoder = Decoder()
+    decoder = RecallingDecoder()
     optimizer = torch.optim.AdamW(decoder.parameters(), lr=3e-3)
     for step in range(STEPS + 1):
         pairs = draw()
