@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from nscma_torch.api.memory import Memory
-from nscma_torch.core.records import Message, Scope, Unit
+from nscma_torch.core.records import ROLES, Message, Scope, Unit
 from nscma_torch.core.trust import TRUST
 from nscma_torch.reading.first_person import knows_the_user
 from nscma_torch.reading.reader import ReadResult
@@ -60,6 +60,11 @@ def test_nobody_ends_or_disputes_what_a_user_says_of_themselves(hearsay: Claim) 
 def replace_day(claim: Claim, day: int) -> Claim:
     begins = None if claim.begins is None else claim.begins - DAY
     return Claim(day, claim.value, day * DAY, day, claim.speaker, claim.negated, begins=begins, trust=claim.trust)
+
+
+def test_every_role_has_a_weight() -> None:
+    assert TRUST.keys() == {*ROLES, "memory"}
+    assert all(0 < weight <= TRUST["user"] for weight in TRUST.values())
 
 
 def test_ten_documents_weigh_no_more() -> None:
