@@ -195,7 +195,7 @@ class Package(Strict):
 
 
 class Server(Strict):
-    """What this project uses of the registry's schema of 2025-12-11, with its limits."""
+    """The part that this project uses of the registry's schema of 2025-12-11, with its limits."""
 
     schema_: str = Field(alias="$schema", pattern=r"/schemas/2025-12-11/server\.schema\.json$")
     name: str = Field(pattern=r"^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$", min_length=3, max_length=200)

@@ -28,7 +28,7 @@ from nscma_torch.reading.asked_subject import only_of_asker
 from nscma_torch.reading.chinese_subjects import is_of_another
 from nscma_torch.reading.confidence import ANSWERABLE, CORRECT, confidence, features_of
 from nscma_torch.reading.embedded_tasks import quoted_line
-from nscma_torch.reading.first_person import is_own_note
+from nscma_torch.reading.first_person import is_from_elsewhere
 from nscma_torch.reading.own_words import in_own_words
 from nscma_torch.reading.reader import Reader, ReadResult
 from nscma_torch.reading.reader_input import InputPassage, asked_by
@@ -273,9 +273,9 @@ class ReaderQA:
     def _user_first(self, question: str, hits: Sequence[Hit], first: Attempt, user_id: str, now: datetime) -> Attempt:
         """Prefer what users say of themselves to what a document or a tool says, if there is good evidence of it."""
         found = first.found
-        if found is None or not only_of_asker(question) or not _is_of_others(first.read.hits[found.passage].unit):
+        if found is None or not only_of_asker(question) or not is_from_elsewhere(first.read.hits[found.passage].unit):
             return first
-        others = {hit.id: "" for hit in first.read.hits if _is_of_others(hit.unit)}
+        others = {hit.id: "" for hit in first.read.hits if is_from_elsewhere(hit.unit)}
         if len(others) == len(first.read.hits):
             return first
         told = first.read.hits[found.passage]
@@ -459,11 +459,6 @@ class ReaderQA:
         kinds = [i for i, kind in enumerate(CHANGES) if kind not in UNCHANGED]
         likely = zip(found.tolist(), probability_of_effect(found).tolist(), strict=True)
         return [(CHANGES[max(kinds, key=own.__getitem__)], p) for own, p in likely]
-
-
-def _is_of_others(unit: Unit) -> bool:
-    """Return True for a text that comes from elsewhere: a document other than the user's notes, a tool's result."""
-    return unit.role in ("document", "tool", "system") and not is_own_note(unit)
 
 
 def _of_asker(question: str, quoted: Answer) -> Answer:

@@ -1,4 +1,4 @@
-"""How far the word of a role is trusted, in conflicts between what messages say."""
+"""Trust in the word of a role, in conflicts between what messages say."""
 
 from __future__ import annotations
 

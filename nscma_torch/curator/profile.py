@@ -15,14 +15,13 @@ from nscma_torch.core.records import Episode, Fact, ProfileLine, Scope, Statemen
 from nscma_torch.curator.forgetting import restarts, retained_fact
 from nscma_torch.curator.store import profiles
 from nscma_torch.episodic.log import episodes, streams
+from nscma_torch.reading.first_person import USER
 from nscma_torch.reading.relations import Schema
 from nscma_torch.semantic.notes import is_note
 from nscma_torch.semantic.store import entities, facts, namespaces
 from nscma_torch.semantic.timeline.fact_doubts import with_doubts
 from nscma_torch.semantic.triples import sentence
 from nscma_torch.text.names import name_key
-
-_USER = "user"  # how statements know a speaker of this role without a name
 
 
 class _Known(NamedTuple):
@@ -56,7 +55,7 @@ def _known(
     scope = namespaces.owner(connection, namespace)
     into = entities.canonical(connection, namespace)
     speakers = {name_key(episode.name) for episode in log.values() if episode.role == "user" and episode.name}
-    people = {into.get(key, key) for key in speakers | {_USER}}
+    people = {into.get(key, key) for key in speakers | {USER}}
     held = facts.select_facts(connection, scope, subjects=people, as_of=to_micros(now))
     recalled = restarts(connection, scope.user_id, settings)
     known = []

@@ -28,7 +28,7 @@ from nscma_torch.extraction.read_ahead import Given, ReadAhead, ReadMany
 from nscma_torch.extraction.symmetric_statements import with_symmetric
 from nscma_torch.hierarchy.store import hierarchies
 from nscma_torch.ingest.indexer import Indexer
-from nscma_torch.reading.first_person import USER, knows_the_user
+from nscma_torch.reading.first_person import USER, is_from_elsewhere
 from nscma_torch.reading.relations import Schema
 from nscma_torch.reading.turns_before import TURNS_BEFORE
 from nscma_torch.semantic.notes import note
@@ -336,4 +336,4 @@ class Extractor:
 
 def _counts(statement: Statement, unit: Unit) -> bool:
     subject = name_key(statement.subject)
-    return subject != "" and (subject != USER or knows_the_user(unit))
+    return subject != "" and (subject != USER or not is_from_elsewhere(unit))

@@ -29,9 +29,11 @@ def first_person(unit: Unit) -> str:
     return USER if is_own_note(unit) else ""
 
 
-def knows_the_user(unit: Unit) -> bool:
-    """Return True if "the user" in a unit is this user: in a conversation, or in the user's own notes."""
-    return unit.role in ("user", "assistant") or is_own_note(unit)
+def is_from_elsewhere(unit: Unit) -> bool:
+    """Return True for a text of which the user is no party: a document other than a note of one's own, a tool's result,
+    a system prompt.
+    """
+    return unit.role in ("document", "tool", "system") and not is_own_note(unit)
 
 
 def author(unit: Unit) -> str:

@@ -35,14 +35,15 @@ class TracingMiddleware:
             await send(message)
 
         method = scope["method"] if scope["method"] in _METHODS else _OTHER
-        with self._recorder.span(
+        running = self._recorder.begin(
             method if method != _OTHER else "HTTP",
             {names.HTTP_METHOD: method, names.SCHEME: scope.get("scheme", "http")},
             duration=names.REQUEST_SECONDS,
             labels=_LABELS,
             kind=SpanKind.SERVER,
             context=extract(dict(Headers(scope=scope))),
-        ) as running:
+        )
+        with running.whole():
             try:
                 await self._app(scope, receive, told)
             finally:

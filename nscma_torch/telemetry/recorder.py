@@ -57,6 +57,15 @@ class Running:
                 self.fail(type(error).__name__)
                 raise
 
+    @contextmanager
+    def whole(self) -> Iterator[Running]:
+        """Record a block as this span, which ends with it."""
+        try:
+            with self.current():
+                yield self
+        finally:
+            self.end()
+
     def end(self) -> None:
         """Count the duration and end the span."""
         seconds = time.perf_counter() - self._began
@@ -131,22 +140,3 @@ class Recorder:
         own = {label: attributes[label] for label in labels if label in attributes}
         span = self._tracer.start_span(name, context, kind, dict(attributes))
         return Running(span, self._durations[duration], own)
-
-    @contextmanager
-    def span(
-        self,
-        name: str,
-        attributes: Attributes,
-        *,
-        duration: str,
-        labels: Collection[str],
-        kind: SpanKind = SpanKind.INTERNAL,
-        context: Context | None = None,
-    ) -> Iterator[Running]:
-        """Record a block as a span; the arguments are as in `begin`."""
-        running = self.begin(name, attributes, duration=duration, labels=labels, kind=kind, context=context)
-        try:
-            with running.current():
-                yield running
-        finally:
-            running.end()

@@ -42,4 +42,4 @@ class Telemetry:
     def job(self, kind: str, count: int) -> AbstractContextManager[object]:
         """Return a context that records a batch of background jobs as a span."""
         attributes: Attributes = {names.JOB: kind, names.JOBS: count}
-        return self.recorder.span(f"job {kind}", attributes, duration=names.JOB_SECONDS, labels=(names.JOB,))
+        return self.recorder.begin(f"job {kind}", attributes, duration=names.JOB_SECONDS, labels=(names.JOB,)).whole()

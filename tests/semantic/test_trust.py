@@ -10,7 +10,7 @@ import pytest
 from nscma_torch.api.memory import Memory
 from nscma_torch.core.records import ROLES, Message, Scope, Unit
 from nscma_torch.core.trust import TRUST
-from nscma_torch.reading.first_person import knows_the_user
+from nscma_torch.reading.first_person import is_from_elsewhere
 from nscma_torch.reading.reader import ReadResult
 from nscma_torch.reading.reader_input import InputPassage
 from nscma_torch.semantic.timeline.claims import Claim, Rules
@@ -122,7 +122,7 @@ def test_a_stores_user_stays_in_porto(open_memory: Callable[..., Memory]) -> Non
 @pytest.mark.parametrize(("source", "own"), [("page.html", False), ("diary.md", True), (None, False)])
 def test_own_notes_know_the_user(source: str | None, own: bool) -> None:
     unit = Unit("1", Scope("ana"), "chunk", "I live here.", NOW, NOW, role="document", source=source)
-    assert knows_the_user(unit) == own
+    assert is_from_elsewhere(unit) == (not own)
 
 
 def test_an_injected_answer_is_no_answer(open_memory: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from tests.helpers.noting import EVERYTHING, NotedTasks
 
 @dataclass(frozen=True)
 class Recorded:
-    """What was recorded so far."""
+    """The spans and metrics recorded so far."""
 
     exporter: InMemorySpanExporter
     reader: InMemoryMetricReader

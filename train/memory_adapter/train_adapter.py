@@ -80,17 +80,11 @@ def prepare(config: dict[str, Any], data: Path | None, out: Path, accelerator: A
     transformers = require("transformers", extra="hf", purpose="reading text as tokens")
     tokenizer = transformers.AutoTokenizer.from_pretrained(config["model"]["base"])
     files, held_out = text_files(data / options["folder"], options.get("held_out", 0))
-    blocks, rest = (
-        TextBlocks(some, tokenizer, options["block"], options.get("characters")) if some else None
-        for some in (files, held_out)
-    )
-    assert blocks is not None
+    sizes = tokenizer, options["block"], options.get("characters")
+    blocks = TextBlocks(files, *sizes)
+    measured = TextBlocks(held_out, *sizes).spread(options["measured"]) if held_out else []
     model = load_base(config["model"])
-    return Prepared(
-        model,
-        lambda rows, _progress, generator: blocks.batch(rows, generator),
-        [] if rest is None else rest.spread(options["measured"]),
-    )
+    return Prepared(model, lambda rows, _progress, generator: blocks.batch(rows, generator), measured)
 
 
 def train(

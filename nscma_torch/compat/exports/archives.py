@@ -41,6 +41,12 @@ class ExportFile:
         """Return the name of the folder that contains the file, or "" at the top."""
         return self.name.rpartition("/")[0].rpartition("/")[2]
 
+    def folder_in(self, path: Path) -> str:
+        """Return the name of the folder that contains the file; at the top of an export, that of the folder or archive
+        at `path`, and of the folder around a single file.
+        """
+        return self.folder or (path.absolute().parent.name if self.name == path.name else path.name)
+
     def json(self) -> Any:
         """Read the file whole, and parse it; see `parsed`. Raises `TextTooLargeError` above `MAX_BYTES`."""
         _refuse_large(self.size, self.name, MAX_BYTES)

@@ -27,8 +27,7 @@ def read(path: Path, chosen: Choices) -> Iterator[Found]:
     """Yield the messages, chat by chat."""
     with parts(path, lambda name: name.rpartition("/")[2] == "data.json", "CHAT/data.json") as found:
         for part in found:
-            title = part.folder or (path.absolute().parent.name if part.name == path.name else path.name)
-            yield from until_fault(_chat(part, title, chosen))
+            yield from until_fault(_chat(part, part.folder_in(path), chosen))
 
 
 def _chat(part: ExportFile, title: str, chosen: Choices) -> Iterator[Found]:

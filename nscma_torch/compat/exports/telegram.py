@@ -75,7 +75,7 @@ def _chat(stream: JsonStream, owner: str, name: str, chosen: Choices, left: Coun
 
 
 class _Chat:
-    """What messages need to know about their chat. Raises `MalformedInputError` if it has no id."""
+    """A chat, as its messages need it. Raises `MalformedInputError` if it has no id."""
 
     def __init__(self, head: Mapping[str, Any], owner: str, name: str) -> None:
         if not isinstance(head.get("id"), int | str):

@@ -44,7 +44,7 @@ def _is_chat(name: str) -> bool:
 def _title(part: ExportFile, path: Path) -> str:
     name = part.base
     if name.lower() == _UNNAMED:
-        name = part.folder or (path.absolute().parent.name if part.name == path.name else path.name)
+        name = part.folder_in(path)
     name = re.sub(r"\.(?:txt|zip)$", "", name, flags=re.I)
     return _PREFIX.sub("", _COPY.sub("", name)) or "WhatsApp"
 

@@ -70,7 +70,7 @@ class Stamp:
 
 
 class DateOrder:
-    """Whether the dates in a file have the day first, from all of them."""
+    """The order of day and month in the dates of a file, from all of them."""
 
     def __init__(self) -> None:
         self.seen = 0

@@ -13,7 +13,7 @@ _REASONING = ("thinking", "reasoning", "redacted_thinking")  # types of parts
 
 @dataclass(frozen=True, slots=True)
 class SaidPart:
-    """What a whole answer, or an event of its stream, says: its text, and whether it has content that is no text."""
+    """The text of a whole answer, or of an event of its stream. `odd`: there is content, but no text."""
 
     text: str = ""
     odd: bool = False
@@ -24,6 +24,7 @@ class Dialect:
     """One interface.
 
     Attributes:
+        operation: the id of the endpoint.
         route: where clients request it here.
         path: where the model's server has it.
         listed: the member of a request with its messages.
@@ -36,6 +37,7 @@ class Dialect:
         ends: beginnings of the line from which a stream's end is held back.
     """
 
+    operation: str
     route: str
     path: str
     listed: str
@@ -54,9 +56,9 @@ def _is_user(message: Any) -> bool:
 
 def _is_words(message: Any) -> bool:
     """Return True for a user message with a part that is no result of a tool."""
-    content = message.get("content") if _is_user(message) else None
-    parts = content if isinstance(content, list) else [content]
-    return _is_user(message) and not any(isinstance(part, dict) and part.get("type") == "tool_result" for part in parts)
+    return _is_user(message) and not any(
+        isinstance(part, dict) and part.get("type") == "tool_result" for part in _listed(message.get("content"))
+    )
 
 
 def _choice(answer: Any) -> dict[str, Any]:
@@ -115,7 +117,7 @@ def _message_event(event: Any) -> SaidPart:
 
 def _said(content: Any, between: str) -> SaidPart:
     """Return the texts of a content, without reasoning. The texts of a list of parts are joined by `between`."""
-    parts = [part for part in (_listed(content)) if not _is_reasoning(part)]
+    parts = [part for part in _listed(content) if not _is_reasoning(part)]
     texts = (part.get("text", part.get("refusal")) if isinstance(part, dict) else part for part in parts)
     text = between.join(text for text in texts if isinstance(text, str))
     return SaidPart(text, any(parts) and not text)
@@ -135,6 +137,7 @@ def _metadata_user(request: Mapping[str, Any]) -> Any:
 
 
 CHAT_COMPLETIONS = Dialect(
+    operation="chat_completions",
     route="/v1/chat/completions",
     path="/v1/chat/completions",
     listed="messages",
@@ -146,6 +149,7 @@ CHAT_COMPLETIONS = Dialect(
     ends=(b"data: [DONE]", b"data:[DONE]"),
 )
 RESPONSES = Dialect(
+    operation="responses",
     route="/v1/responses",
     path="/v1/responses",
     listed="input",
@@ -158,6 +162,7 @@ RESPONSES = Dialect(
     text_alone=True,
 )
 ANTHROPIC = Dialect(
+    operation="anthropic_messages",
     route="/anthropic/v1/messages",  # /v1/messages adds messages to the memory
     path="/v1/messages",
     listed="messages",

@@ -18,7 +18,7 @@ from nscma_torch.core.errors import ScopeError
 from nscma_torch.server.access import Principal, Reader
 from nscma_torch.server.app_context import AppContext, RouteGroup, RouteGroupFactory
 from nscma_torch.server.proxy.chat_request import ChatRequest
-from nscma_torch.server.proxy.dialects import ANTHROPIC, CHAT_COMPLETIONS, DIALECTS, RESPONSES, Dialect
+from nscma_torch.server.proxy.dialects import ANTHROPIC, DIALECTS, Dialect
 from nscma_torch.server.proxy.exchanges import OFF, Exchanges
 from nscma_torch.server.proxy.keeping import ExchangeWriter, failed
 from nscma_torch.server.proxy.recalling import TurnRecall
@@ -30,7 +30,6 @@ _SHORT_BODY = 1 << 16  # bytes that are parsed on the event loop
 _ANSWER_FACTOR = 16  # bytes of an answer in JSON, events and log-probabilities, for one of its text
 _COUNT = "/count_tokens"
 PASSED_ON = {"/v1/embeddings": "/v1/embeddings", ANTHROPIC.route + _COUNT: ANTHROPIC.path + _COUNT}  # unread
-_NAMES = {CHAT_COMPLETIONS: "chat_completions", RESPONSES: "responses", ANTHROPIC: "anthropic_messages"}
 NOT_SERVED = (  # some store requests under an id, for anybody with the model server's key
     *("completions", "moderations", "rerank", "score", "tokenize", "batches", "files"),
     *("audio/{rest:path}", "images/{rest:path}", "fine_tuning/{rest:path}", "responses/{rest:path}"),
@@ -82,7 +81,7 @@ class ChatProxy:
 
         for dialect in DIALECTS:
             router.add_api_route(
-                dialect.route, self._chat_in(dialect), methods=["POST"], operation_id=_NAMES[dialect],
+                dialect.route, self._chat_in(dialect), methods=["POST"], operation_id=dialect.operation,
                 response_class=Response, responses=_ANSWER,
                 openapi_extra={"requestBody": {"required": True, "content": _BODY}},
             )  # fmt: skip

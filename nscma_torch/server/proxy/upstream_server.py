@@ -61,8 +61,9 @@ class UpstreamServer:
         request an uncompressed response.
         """
         passed = [(name, value) for name, value in given if _passes_on(name.lower())]
-        name, value = ("x-api-key", self._key) if anthropic else ("authorization", f"Bearer {self._key}")
-        own = [] if self._key is None or value is None else [(name, value)]
+        own: list[tuple[str, str]] = []
+        if self._key is not None:
+            own = [("x-api-key", self._key) if anthropic else ("authorization", f"Bearer {self._key}")]
         return [*passed, *own, ("accept-encoding", "identity")]
 
 

@@ -1,4 +1,4 @@
-"""What rests on a message: what goes if it is erased, and what stays because others say it too."""
+"""Find what rests on a message: it goes if the message is erased, or stays because others say it too."""
 
 from __future__ import annotations
 

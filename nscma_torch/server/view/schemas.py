@@ -133,7 +133,7 @@ class TreeOut(Paged[Twig]):
 
 
 class RestingOut(BaseModel):
-    """What rests on a message and on the `replies` (ids) that were written from it, which go with it.
+    """Facts and texts that rest on a message and on the `replies` (ids) that were written from it, which go with it.
 
     The facts `gone` rest on nothing else, the facts `kept` on other messages too. `texts` is the number of summaries
     and derived texts that were written with one of them in view.

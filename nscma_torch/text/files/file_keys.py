@@ -22,12 +22,16 @@ LINE = "line"  # metadata of a document's section: it moves when something is in
 def place_of(path: Path) -> str:
     """Return the prefix of all keys for a file."""
     path = path.resolve()
-    return f"{_FILE}{hashlib.sha256(str(path).encode(errors='surrogateescape')).hexdigest()[:16]}:"
+    return _prefix(str(path))
 
 
 def place_of_name(name: str) -> str:
     """Return the prefix of all keys for a file of which only the name is known."""
-    return f"{_FILE}{hashlib.sha256(f'{_NO_PATH}{name}'.encode(errors='surrogateescape')).hexdigest()[:16]}:"
+    return _prefix(f"{_NO_PATH}{name}")
+
+
+def _prefix(place: str) -> str:
+    return f"{_FILE}{hashlib.sha256(place.encode(errors='surrogateescape')).hexdigest()[:16]}:"
 
 
 def place_in(key: str | None) -> str | None:

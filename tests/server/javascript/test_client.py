@@ -39,7 +39,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def run(project: Path, program: str, given: str = "", **environment: str) -> str:
-    """What a program prints."""
+    """The output of a program."""
     (project / "program.mjs").write_text(program, encoding="utf-8")
     done = subprocess.run(
         ["node", "program.mjs"], cwd=project, input=given, env={**os.environ, **environment},
